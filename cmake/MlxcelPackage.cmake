@@ -1,0 +1,45 @@
+# cmake --install BUILD, and a Debian package: cpack -G DEB --config BUILD/CPackConfig.cmake
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing a program does not need the tests
+include(GNUInstallDirs)
+foreach(program mlxcel mlxcel-server mlxcel-core)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+if(NOT MLXCEL_CORE_ONLY)
+  # systemd looks below /usr/lib and, for what an administrator built, /usr/local/lib.
+  install(FILES packaging/mlxcel.service DESTINATION lib/systemd/system)
+endif()
+
+if(TARGET mlxcel AND NOT CMAKE_CROSSCOMPILING)  # the program writes them itself, from the options that its help has
+  install(CODE "set(program \"$<TARGET_FILE:mlxcel>\")")
+  install(CODE [[
+    function(write where)
+      set(file "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${where}")
+      get_filename_component(folder "${file}" DIRECTORY)
+      file(MAKE_DIRECTORY "${folder}")
+      execute_process(COMMAND "${program}" ${ARGN} OUTPUT_FILE "${file}" COMMAND_ERROR_IS_FATAL ANY)
+      message(STATUS "Installing: ${file}")
+    endfunction()
+    write(share/man/man1/mlxcel.1 man)
+    write(share/bash-completion/completions/mlxcel completion bash)
+    write(share/zsh/vendor-completions/_mlxcel completion zsh)
+    write(share/fish/vendor_completions.d/mlxcel.fish completion fish)
+  ]])
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME mlxcel)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "mlxcel developers <developers@mlxcel.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs language models on the machine you have")
+set(CPACK_PACKAGE_DESCRIPTION "MLX, Hugging Face and GGUF checkpoints on CPUs and NVIDIA GPUs: chat in the terminal, a
+server with OpenAI's API, and commands that prove that an answer never depends on load.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)

@@ -1,0 +1,122 @@
+#include "cli/serve_arguments.h"
+
+#include <map>
+
+#include "cli/fetch_model.h"
+
+namespace mlxcel {
+namespace {
+
+void add_network_arguments(CLI::App& sub, ServeArguments& a) {
+  server::HttpOptions& http = a.server.http;
+  sub.add_option("--host", http.host,
+                 "Address to listen on; a path that ends in .sock: a unix socket")
+      ->capture_default_str();
+  sub.add_option("--port", http.port, "TCP port; 0: any free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  sub.add_option("--api-key", a.server.api.api_keys,
+                 "A key that requests must bring; may be repeated")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option("--api-key-file", a.key_file, "Keys, one a line");
+  sub.add_option("--ssl-cert-file", http.certificate, "Certificate chain, PEM: serve HTTPS");
+  sub.add_option("--ssl-key-file", http.key, "Its private key, PEM");
+  sub.add_option("--cors-origins", a.server.api.cors_origins,
+                 "Origins whose pages may ask, comma-separated; localhost: all of this machine; "
+                 "*: all; \"\": none")
+      ->capture_default_str();
+  sub.add_option("--threads-http", http.threads, "Threads for connections and tokenizing")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  sub.add_option("--max-connections", http.max_connections, "More wait to be accepted")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  sub.add_option("--max-body", a.body_mebibytes, "MiB of a request's body at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  sub.add_option("--sse-ping-interval", a.ping_time,
+                 "Seconds between pings of a silent stream; 0: none")
+      ->capture_default_str();
+  sub.add_option("--keep-alive", a.idle_time, "Seconds that an idle connection stays open")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 86400));
+}
+
+void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
+  sub.add_option("--parallel", a.parallel, "Requests that run at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  sub.add_option("--prefill-chunk-size", a.prefill_chunk, "Rows of one prompt in a step at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  sub.add_option("--max-batch-prefill", a.batch_prefill,
+                 "Prompt rows of a step, in chunks: others wait at most this long")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  sub.add_option("--max-queue-depth", a.server.max_queue,
+                 "Requests that may wait; more get 429 and Retry-After")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20));
+  sub.add_option("--request-timeout", a.request_time, "Seconds after which a request ends")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 24));
+  sub.add_option("--drain-timeout", a.drain_time, "Seconds for running requests after SIGTERM")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 86400));
+  const auto bytes = [&](const char* flag, int64_t& value, const char* text) {
+    sub.add_option(flag, value, text)->transform(CLI::AsSizeValue(false));
+  };
+  bytes("--kv-cache-budget", a.kv_bytes,
+        "Bytes of KV, e.g. 512M (default: what all requests may need and memory holds)");
+  bytes("--prompt-cache-capacity-bytes", a.cache_bytes,
+        "Bytes of KV kept of earlier prompts, least recently used go first (default: all that "
+        "nobody uses)");
+  sub.add_flag("--no-prompt-cache", a.no_prefix_cache, "Do not reuse the KV of equal beginnings");
+}
+
+void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
+  sub.add_option("--chat-template-file", a.template_file,
+                 "A Jinja template instead of the model's");
+  sub.add_option("--tool-parser", a.dialect,
+                 "How the model writes tool calls and reasoning (default: told by the template)");
+  sub.add_option_function<std::string>(
+         "--reasoning-format",
+         [&a](const std::string& format) { a.raw_reasoning = format == "none"; },
+         "none: reasoning stays in the content; deepseek, auto: apart, as reasoning_content")
+      ->check(CLI::IsMember({"none", "deepseek", "auto"}));
+  const auto usual = [&](const char* flag, auto& value, const char* text) {
+    sub.add_option(flag, value, text);
+  };
+  usual("-n,--n-predict", a.max_tokens, "max_tokens of requests that name none; -1: no limit");
+  usual("--temp,--temperature", a.temperature, "temperature of requests that name none");
+  usual("--top-k", a.top_k, "top_k of those");
+  usual("--top-p", a.top_p, "top_p of those");
+  usual("--min-p", a.min_p, "min_p of those");
+  usual("--repetition-penalty,--repeat-penalty", a.repetition_penalty,
+        "repetition_penalty of those");
+}
+
+}  // namespace
+
+void add_serve_arguments(CLI::App& sub, ServeArguments& a) {
+  add_model_arguments(sub, a.model);
+  add_offline_argument(sub, a.offline);
+  sub.add_option("-a,--alias", a.aliases, "A further name of the model; may be repeated")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option("-c,--ctx-size", a.model.context,
+                 "Tokens of prompt and answer together (default: the model's)")
+      ->check(CLI::Range(2, 1 << 27));
+  add_network_arguments(sub, a);
+  add_scheduling_arguments(sub, a);
+  add_chat_arguments(sub, a);
+  sub.add_flag("--estimate-memory", a.estimate,
+               "Only say what memory this takes; exit status 1 if it does not fit");
+  sub.add_flag("--log-json", a.json_log, "Log lines as JSON");
+  sub.add_flag("-q,--quiet", a.quiet, "Warnings only");
+}
+
+}  // namespace mlxcel

@@ -1,0 +1,135 @@
+#include "cli/usage_error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "base/cat.h"
+#include "base/nearest.h"
+
+namespace mlxcel {
+namespace {
+
+template <class T>
+std::string check_whole_number(const std::string& text) {
+  T value;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return "";
+  return cat("expected a whole number from ", std::numeric_limits<T>::min(), " to ",
+             std::numeric_limits<T>::max(), ", found \"", text, "\"");
+}
+
+std::string check_number(const std::string& text) {
+  double value;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return "";
+  return cat("expected a number, found \"", text, "\"");
+}
+
+// Other programs' names of our options.
+struct Foreign {
+  const char *theirs, *ours;
+};
+constexpr Foreign kForeign[] = {
+    {"--n-predict", "-n"},
+    {"--predict", "-n"},
+    {"-ngl", "--device"},
+    {"--hf-repo", "-m"},
+    {"-hf", "-m"},
+    {"--hf-file", "download --file"},
+    {"--max-kv-size", "-c"},
+    {"--gpu-layers", "--device"},
+    {"--system-prompt", "--system"},
+    {"-sys", "--system"},
+    {"--file", "-p - < FILE"},
+    {"-f", "-p - < FILE"},
+    {"--reverse-prompt", "--stop"},
+    {"--ignore-chat-template", "--no-chat-template"},
+};
+
+// What the user may have meant by an unknown word.
+std::string suggestion(const std::string& text, const CLI::App& app) {
+  const std::string word = text.substr(0, text.find('='));
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    for (const Foreign& f : kForeign) {
+      if (word == f.theirs) return cat("; here it is ", f.ours);
+    }
+    for (const CLI::Option* o : app.get_options()) {
+      for (const std::string& n : o->get_lnames()) known.push_back("--" + n);
+    }
+  } else {
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(sub->get_name());
+  }
+  const std::string best = nearest(word, known);
+  const int far = std::clamp(static_cast<int>(word.size()) / 2 + 1, 2, 4);
+  return best.empty() || edit_distance(word, best) >= far ? "" : cat("; did you mean ", best, "?");
+}
+
+std::string listed(std::string names) {
+  for (size_t i = 0; i < names.size(); i++) {
+    if (names[i] == ',') names.insert(i + 1, " ");
+  }
+  return names;
+}
+
+// CLI11's sentence about the value of one option.
+std::string about_value(const std::string& said) {
+  constexpr std::string_view kConvert = "Could not convert: ", kValue = ": Value ",
+                             kRange = " not in range ", kSet = " not in {";
+  if (said.starts_with(kConvert))
+    return said.substr(kConvert.size()) + ": expected a number in range";
+  const size_t value = said.find(kValue), range = said.rfind(kRange);
+  if (value != said.npos && range != said.npos) {
+    const size_t from = value + kValue.size();
+    return cat(said.substr(0, value), " = ", said.substr(from, range - from), ": expected from ",
+               said.substr(range + kRange.size()));
+  }
+  const size_t colon = said.find(": "), set = said.rfind(kSet);
+  if (colon != said.npos && set != said.npos && said.ends_with('}')) {
+    const std::string names = said.substr(set + kSet.size());
+    return cat(said.substr(0, colon), " = ", said.substr(colon + 2, set - colon - 2),
+               ": expected one of ", listed(names.substr(0, names.size() - 1)));
+  }
+  if (const size_t other = said.find(" excludes "); other != said.npos)
+    return cat(said.substr(0, other), " and ", said.substr(other + 10), ": expected one of them");
+  if (said.ends_with(" is required"))
+    return cat(said.substr(0, said.size() - 12), ": required, not given");
+  if (const size_t missing = said.find(": 1 required "); missing != said.npos)
+    return said.substr(0, missing) + ": expected a value, found none";
+  return said;
+}
+
+}  // namespace
+
+void check_numbers(CLI::App& app) {
+  for (CLI::Option* o : app.get_options()) {
+    const std::string type = o->get_type_name();
+    if (type.starts_with("UINT")) o->check(check_whole_number<uint64_t>);
+    if (type.starts_with("INT")) o->check(check_whole_number<int64_t>);
+    if (type.starts_with("FLOAT")) o->check(check_number);
+  }
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) check_numbers(*sub);
+}
+
+std::string usage_error(const CLI::ParseError& e, const CLI::App& root, const CLI::App& used) {
+  std::vector<std::string> words = used.remaining();
+  const bool at_root = &used == &root;
+  if (words.empty()) return about_value(e.what());
+  // A long text is more often a prompt without its option than a slip.
+  const std::string& word = words.front();
+  constexpr size_t kLong = 60;
+  const std::string shown = word.size() > kLong ? word.substr(0, kLong) + "..." : word;
+  const bool option = word.starts_with("-") && word != "-";
+  const char* what = option ? "no such option" : at_root ? "no such command" : "not expected here";
+  std::string hint = suggestion(word, at_root ? root : used);
+  if (hint.empty() && !option && !at_root && used.get_option_no_throw("--prompt") != nullptr)
+    hint = "; a prompt needs -p before it";
+  return cat(shown, ": ", what, hint);
+}
+
+}  // namespace mlxcel

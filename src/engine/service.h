@@ -1,0 +1,71 @@
+// Service: the engine on a thread of its own, behind a bounded queue.
+//
+// submit and cancel may be called from any thread, also from a request's callbacks, which run on
+// the engine's thread. A request is checked before it is queued, so that its sender learns at once
+// what is wrong.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace mlxcel {
+
+struct ServiceOptions {
+  int32_t max_queue = 32;  // requests beyond those that can run at once
+};
+
+class Service {
+ public:
+  // The engine must outlive the service and is its alone.
+  Service(Engine& engine, const ServiceOptions& options);
+  ~Service() { stop(); }
+  Service(const Service&) = delete;
+
+  // kExhausted if the queue is full, kCancelled after drain or stop.
+  Result<RequestId> submit(Request request);
+  void cancel(RequestId id);
+
+  void drain();  // refuses new requests, and returns when all others have ended
+  void stop();   // cancels everything, and returns when its callbacks have run
+
+  EngineStats stats() const;  // as of the last step
+  int32_t in_flight() const { return in_flight_; }
+  Status integrity() const;  // as of the last time the engine was idle
+
+ private:
+  struct Queued {
+    RequestId id;
+    Request request;
+  };
+
+  void loop();
+  bool take_orders();  // false: stop
+  void check_idle(std::unique_lock<std::mutex>& lock);
+  void close(bool cancel_all);
+
+  Engine& engine_;
+  const int32_t most_in_flight_;
+  std::atomic<int32_t> in_flight_ = 0;
+
+  mutable std::mutex mutex_;  // of everything below
+  std::condition_variable orders_;
+  std::vector<Queued> queue_;
+  std::vector<RequestId> cancels_;
+  bool closed_ = false, cancel_all_ = false;
+  EngineStats stats_;
+  Status integrity_ = Ok{};
+
+  // The engine thread's own, swapped with the two above.
+  std::vector<Queued> taken_;
+  std::vector<RequestId> taken_cancels_;
+  std::vector<RequestId> live_;
+  std::mutex joining_;
+  std::thread thread_;  // last: starts when all else is there
+};
+
+}  // namespace mlxcel

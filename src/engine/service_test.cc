@@ -1,0 +1,112 @@
+#include "engine/service.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "engine/page_model_testing.h"
+
+namespace mlxcel::testing {
+namespace {
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() {
+    EngineOptions o;
+    o.max_sequences = 4, o.max_rows = 32, o.context = 256;
+    engine_ = std::move(*Engine::create(family_, backend_, o));
+  }
+  static Request request(int32_t seed, int64_t max_tokens) {
+    Request r;
+    r.tokens = {seed % 100, 2, 3};
+    r.sampling.seed = static_cast<uint64_t>(seed);
+    r.sampling.max_tokens = max_tokens;
+    return r;
+  }
+
+  PageFamily family_{100, 256, {0}};
+  PageOracle oracle_{family_.facts()};
+  PageBackend backend_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(ServiceTest, ManyThreadsEachGetTheirOwn) {
+  Service service(*engine_, {.max_queue = 1000});
+  std::atomic<int> right = 0, cancelled = 0;
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 6; c++) {
+    clients.emplace_back([&, c] {
+      for (int i = 0; i < 40; i++) {
+        const Request asked = request(c * 1000 + i, 1 + i % 30);
+        std::vector<int32_t> tokens;
+        std::promise<FinishReason> end;
+        Request r = asked;
+        r.on_token = [&](const TokenEvent& e) {
+          tokens.push_back(e.token);
+          return true;
+        };
+        r.on_finish = [&](const FinishEvent& e) { end.set_value(e.reason); };
+        const auto id = service.submit(std::move(r));
+        ASSERT_TRUE(id) << id.error().message;
+        if (i % 10 == 9) service.cancel(*id);
+        const FinishReason reason = end.get_future().get();
+        const auto expected = oracle_.answer(asked, *asked.sampling.seed, 256);
+        if (reason == FinishReason::kCancelled) {
+          cancelled++;
+          EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), expected.begin()));
+        } else {
+          right += tokens == expected;
+        }
+      }
+    });
+  }
+  for (std::thread& t : clients) t.join();
+  EXPECT_EQ(right + cancelled, 240);
+  service.drain();
+  EXPECT_EQ(service.in_flight(), 0);
+  EXPECT_EQ(service.stats().finished, 240u);
+  EXPECT_TRUE(service.integrity());
+}
+
+TEST_F(ServiceTest, TheQueueIsBoundedAndBadRequestsAreToldAtOnce) {
+  Service service(*engine_, {.max_queue = 2});
+  std::promise<void> hold;
+  auto held = hold.get_future().share();
+  std::vector<Result<RequestId>> ids;
+  for (int i = 0; i < 7; i++) {
+    Request r = request(i, 5);
+    r.on_token = [held](const TokenEvent&) {
+      held.wait();  // the engine's thread stands still
+      return true;
+    };
+    ids.push_back(service.submit(std::move(r)));
+  }
+  for (int i = 0; i < 6; i++) EXPECT_TRUE(ids[i]);
+  ASSERT_FALSE(ids[6]);
+  EXPECT_EQ(ids[6].error().code, Code::kExhausted);
+  EXPECT_EQ(ids[6].error().message,
+            "engine: 6 requests are running or waiting, expected fewer than 6");
+  Request bad = request(1, 5);
+  bad.tokens.clear();
+  EXPECT_EQ(service.submit(bad).error().code, Code::kInvalid);
+  hold.set_value();
+  service.drain();
+  EXPECT_EQ(service.stats().finished, 6u);
+  EXPECT_EQ(service.submit(request(1, 5)).error().code, Code::kCancelled);
+}
+
+TEST_F(ServiceTest, StopEndsEverythingAndTells) {
+  std::atomic<int> ended = 0;
+  Service service(*engine_, {.max_queue = 100});
+  for (int i = 0; i < 50; i++) {
+    Request r = request(i, -1);
+    r.on_finish = [&](const FinishEvent&) { ended++; };
+    ASSERT_TRUE(service.submit(std::move(r)));
+  }
+  service.stop();
+  EXPECT_EQ(ended, 50);
+  EXPECT_EQ(service.in_flight(), 0);
+}
+
+}  // namespace
+}  // namespace mlxcel::testing

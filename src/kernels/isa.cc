@@ -1,0 +1,107 @@
+#include "kernels/isa.h"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/check.h"
+
+namespace mlxcel {
+namespace {
+
+#if defined(__x86_64__)
+// __builtin_cpu_supports() of clang 14 knows neither "f16c" nor "avxvnni".
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+bool has_avx_vnni() {  // leaf 7, subleaf 1, EAX bit 4
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
+#endif
+
+std::vector<Isa> detect() {
+#if defined(__x86_64__)
+  std::vector<Isa> isas;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c() ||
+      !__builtin_cpu_supports("bmi2")) {
+    return isas;
+  }
+  isas.push_back(Isa::kAvx2);
+  if (has_avx_vnni()) isas.push_back(Isa::kAvxVnni);
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw")) {
+    return isas;
+  }
+  isas.push_back(Isa::kAvx512);
+  if (__builtin_cpu_supports("avx512vnni")) isas.push_back(Isa::kAvx512Vnni);
+  return isas;
+#elif defined(__aarch64__)
+  std::vector<Isa> isas = {Isa::kNeon};
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) isas.push_back(Isa::kNeonDot);
+  return isas;
+#else
+  return {};
+#endif
+}
+
+const std::vector<Isa>& detected() {
+  static const std::vector<Isa> isas = detect();
+  return isas;
+}
+
+Isa best() {
+  CHECK(!detected().empty());  // cli asks attainable_isas() before anything else
+  return detected().back();
+}
+
+std::atomic<Isa>& choice() {
+  static std::atomic<Isa> isa = best();
+  return isa;
+}
+
+}  // namespace
+
+const char* name(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvxVnni:
+      return "avx_vnni";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
+    case Isa::kNeon:
+      return "neon";
+    case Isa::kNeonDot:
+      return "neon_dot";
+  }
+  return "unknown";
+}
+
+std::span<const Isa> attainable_isas() { return detected(); }
+
+Isa current_isa() { return choice().load(std::memory_order_relaxed); }
+
+bool set_isa(std::string_view wanted) {
+  for (const Isa isa : detected()) {
+    if (wanted == name(isa)) {
+      choice().store(isa, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace mlxcel

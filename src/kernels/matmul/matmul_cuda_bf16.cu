@@ -1,0 +1,10 @@
+// Instantiates the matmul kernels for Bf16 weights.
+#include "kernels/matmul/matmul_cuda_formats.h"
+#include "kernels/matmul/matmul_rows.cuh"
+#include "kernels/matmul/matmul_tiles.cuh"
+
+namespace mlxcel::gpu {
+
+MLXCEL_MATMUL_OF(Bf16)
+
+}  // namespace mlxcel::gpu

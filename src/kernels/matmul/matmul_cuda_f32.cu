@@ -1,0 +1,10 @@
+// Instantiates the matmul kernels for F32 weights.
+#include "kernels/matmul/matmul_cuda_formats.h"
+#include "kernels/matmul/matmul_rows.cuh"
+#include "kernels/matmul/matmul_tiles.cuh"
+
+namespace mlxcel::gpu {
+
+MLXCEL_MATMUL_OF(F32)
+
+}  // namespace mlxcel::gpu

@@ -1,0 +1,122 @@
+// Every weight format against what its own project reads in the same bytes (tools/golden/quant.py).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernels/quant/formats.h"
+#include "kernels/quant/golden_testing.h"
+#include "kernels/quant/layout.h"
+
+namespace mlxcel::quant {
+namespace {
+
+using testing::golden;
+
+// Packed memory, 64-byte aligned, of blocks packed last to first.
+struct Packed {
+  std::vector<std::byte> memory;
+  void* data = nullptr;
+  Packed(const Format& f, const PackSource& s) {
+    const int64_t bytes = packed_bytes(f, s.out, s.in);
+    memory.assign(bytes + 64, std::byte{0xee});
+    data = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    for (int64_t b = blocks(s.out) - 1; b >= 0; b--) pack(f, s, b, b + 1, data);
+    for (auto* p = static_cast<std::byte*>(data) + bytes; p < memory.data() + memory.size(); p++) {
+      EXPECT_EQ(*p, std::byte{0xee}) << "wrote past the end";
+    }
+  }
+};
+
+// Both sides round each product and sum at most once more than the exact value.
+void expect_weights(const Format& f, const PackSource& s, const void* packed, const float* want) {
+  std::vector<float> row(s.in);
+  for (int64_t n = 0; n < s.out; n++) {
+    unpack_row(f, packed, s.in, n, row.data());
+    const float* expected = want + (s.source_row ? s.source_row(s.context, n) : n) * s.in;
+    float most = 0;
+    for (int64_t k = 0; k < s.in; k++) most = std::max(most, std::fabs(expected[k]));
+    for (int64_t k = 0; k < s.in; k++) {
+      const float tolerance = f.bias ? 4 * most * 0x1p-23f : 0;
+      ASSERT_NEAR(row[k], expected[k], tolerance) << f.name << " row " << n << " k " << k;
+    }
+  }
+}
+
+TEST(Pack, ReadsGgufFormatsAsGgufDoes) {
+  int seen = 0;
+  for (const Format& f : kFormats) {
+    if (f.code == Code::kFloat) continue;
+    const std::vector<std::byte> bytes = golden(f.name);
+    PackSource s;
+    s.out = 2, s.in = 512, s.data = bytes.data();
+    const int64_t data = 2 * bytes_of(f.dtype, 512);
+    ASSERT_EQ(bytes.size(), data + 2 * 512 * sizeof(float)) << f.name;
+    std::vector<float> want(2 * 512);
+    std::memcpy(want.data(), bytes.data() + data, want.size() * 4);
+    expect_weights(f, s, Packed(f, s).data, want.data());
+    s.source_row = [](const void*, int64_t row) { return 1 - row; };
+    expect_weights(f, s, Packed(f, s).data, want.data());
+    seen++;
+  }
+  EXPECT_EQ(seen, 12);
+}
+
+TEST(Pack, ReadsAffineCodesAsMlxDoes) {
+  for (const Format& f : kAffineFormats) {
+    const std::string name = "affine_" + std::to_string(f.bits) + "_" + std::to_string(f.group) +
+                             "_" + mlxcel::name(f.scale);
+    const std::vector<std::byte> bytes = golden(name);
+    PackSource s;
+    s.out = 2, s.in = 128, s.data = bytes.data();
+    const int64_t codes = 2 * 128 * f.bits / 8, scales = 2 * 128 / f.group * scale_bytes(f.scale);
+    s.scales = s.data + codes, s.biases = s.scales + scales;
+    ASSERT_EQ(bytes.size(), codes + 2 * scales + 2 * 128 * sizeof(float)) << name;
+    std::vector<float> want(2 * 128);
+    std::memcpy(want.data(), s.biases + scales, want.size() * 4);
+    expect_weights(f, s, Packed(f, s).data, want.data());
+    EXPECT_EQ(find_affine(f.bits, f.group, f.scale), &f);
+  }
+}
+
+TEST(Pack, KeepsFloatsAndPadsOutputs) {
+  const int64_t out = 37, in = 5;
+  std::vector<float> w(out * in);
+  for (size_t i = 0; i < w.size(); i++) w[i] = 0.25f * static_cast<float>(i) - 7;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    std::vector<uint16_t> half(w.size());
+    for (size_t i = 0; i < w.size(); i++) {
+      half[i] = dtype == DType::kF16 ? f32_to_f16(w[i]) : f32_to_bf16(w[i]);
+    }
+    std::vector<float> want = w;
+    if (dtype == DType::kBF16) {
+      for (size_t i = 0; i < w.size(); i++) want[i] = bf16_to_f32(half[i]);
+    }
+    PackSource s;
+    s.out = out, s.in = in;
+    s.data = dtype == DType::kF32 ? reinterpret_cast<const std::byte*>(w.data())
+                                  : reinterpret_cast<const std::byte*>(half.data());
+    const Format& f = *find(dtype);
+    const Packed packed(f, s);
+    expect_weights(f, s, packed.data, want.data());
+    std::vector<float> padding(in, 1);
+    unpack_row(f, packed.data, in, 47, padding.data());
+    for (const float v : padding) EXPECT_EQ(v, 0);
+  }
+}
+
+TEST(Pack, StaysWithinThreePercentOfTheFile) {
+  for (const Format& f : kFormats) {
+    const auto file = static_cast<double>(16 * bytes_of(f.dtype, 512));
+    EXPECT_LE(static_cast<double>(packed_bytes(f, 16, 512)), 1.03 * file) << f.name;
+  }
+  for (const Format& f : kAffineFormats) {
+    const int64_t file = 16 * (512 * f.bits / 8 + 2 * 512 / f.group * scale_bytes(f.scale));
+    EXPECT_EQ(packed_bytes(f, 16, 512), file) << f.name;
+  }
+}
+
+}  // namespace
+}  // namespace mlxcel::quant

@@ -1,0 +1,156 @@
+// POST /v1/chat/completions: a conversation through the model's template.
+#include "base/cat.h"
+#include "server/conversation.h"
+#include "server/generation.h"
+#include "server/routes/routes.h"
+
+namespace mlxcel::server {
+namespace {
+
+class ChatWording final : public Wording {
+ public:
+  ChatWording(const Tokenizer& tokenizer, bool logprobs)
+      : tokenizer_(tokenizer), logprobs_(logprobs) {}
+
+  std::string_view object(bool chunk) const override {
+    return chunk ? "chat.completion.chunk" : "chat.completion";
+  }
+  std::string_view id_prefix() const override { return "chatcmpl-"; }
+
+  json::object whole(const Choice& c) override {
+    json::object message = {{"role", "assistant"}, {"content", content(c.message)}};
+    if (!c.message.reasoning.empty()) message["reasoning_content"] = c.message.reasoning;
+    if (!c.message.calls.empty()) message["tool_calls"] = calls(c);
+    message["refusal"] = nullptr;
+    return {{"index", c.index},
+            {"message", std::move(message)},
+            {"logprobs", logprobs(c.scored)},
+            {"finish_reason", finish_reason(c)}};
+  }
+  std::optional<json::object> first(const Choice& c) override {
+    const bool call = c.unsent.content.empty() && !c.unsent.calls.empty();
+    const json::value nothing = call ? json::value() : json::value("");
+    return chunk(c, {{"role", "assistant"}, {"content", nothing}}, nullptr, nullptr);
+  }
+  json::object piece(const Choice& c) override {
+    json::object delta;
+    const text::ParsedMessage& m = c.unsent;
+    if (!m.reasoning.empty()) delta["reasoning_content"] = m.reasoning;
+    if (!m.content.empty()) delta["content"] = m.content;
+    if (!m.calls.empty()) delta["tool_calls"] = call_deltas(c);
+    return chunk(c, std::move(delta), logprobs(c.unscored), nullptr);
+  }
+  json::object last(const Choice& c) override {
+    return chunk(c, json::object(), nullptr, json::string(finish_reason(c)));
+  }
+
+ private:
+  // As OpenAI: null beside calls.
+  static json::value content(const text::ParsedMessage& m) {
+    return m.content.empty() && !m.calls.empty() ? json::value() : json::value(m.content);
+  }
+
+  static json::object call(const std::string& id, const text::ToolCall& t) {
+    const json::object function = {{"name", t.name}, {"arguments", t.arguments}};
+    return {{"id", id}, {"type", "function"}, {"function", function}};
+  }
+  static json::array calls(const Choice& c) {
+    json::array all;
+    for (size_t i = 0; i < c.message.calls.size(); i++)
+      all.push_back(call(c.call_ids[i], c.message.calls[i]));
+    return all;
+  }
+  // What goes on with a call has its index and arguments alone.
+  static json::array call_deltas(const Choice& c) {
+    json::array all;
+    size_t next = c.sent_calls;
+    for (const text::ToolCall& t : c.unsent.calls) {
+      json::object delta;
+      if (t.more) {
+        delta["function"] = json::object{{"arguments", t.arguments}};
+      } else {
+        delta = call(c.call_ids[next], t);
+        next++;
+      }
+      delta["index"] = next - 1;
+      all.push_back(std::move(delta));
+    }
+    return all;
+  }
+
+  static json::object chunk(const Choice& c, json::object delta, json::value logprobs,
+                            json::value reason) {
+    return {{"index", c.index},
+            {"delta", std::move(delta)},
+            {"logprobs", std::move(logprobs)},
+            {"finish_reason", std::move(reason)}};
+  }
+
+  json::object entry(int32_t token, float logprob) const {
+    const std::string bytes = tokenizer_.is_special(token) ? std::string(tokenizer_.spelling(token))
+                                                           : tokenizer_.piece(token);
+    json::array numbers;
+    for (const char c : bytes) numbers.push_back(static_cast<uint8_t>(c));
+    return {{"token", printable(bytes)},
+            {"logprob", json_logprob(logprob)},
+            {"bytes", std::move(numbers)}};
+  }
+
+  json::value logprobs(const std::vector<ScoredToken>& scored) const {
+    if (!logprobs_) return nullptr;
+    json::array tokens;
+    for (const ScoredToken& d : scored) {
+      json::object o = entry(d.token, d.logprob);
+      json::array top;
+      for (const TokenLogprob& t : d.top) top.push_back(entry(t.token, t.logprob));
+      o["top_logprobs"] = std::move(top);
+      tokens.push_back(std::move(o));
+    }
+    return json::object{{"content", std::move(tokens)}, {"refusal", nullptr}};
+  }
+
+  const Tokenizer& tokenizer_;
+  const bool logprobs_;
+};
+
+Status read_logprobs(const Fields& f, Wishes& w) {
+  TRY(const auto wanted, f.boolean("logprobs"));
+  TRY(const auto top, f.integer("top_logprobs", 0, kMaxTopLogprobs));
+  w.logprobs = wanted.value_or(false);
+  if (top && *top > 0 && !w.logprobs)
+    return f.wrong("logprobs", "true where top_logprobs is given", json::value(false));
+  w.sampling.logprobs = static_cast<int32_t>(top.value_or(0));
+  return Ok{};
+}
+
+Status start(Api& api, const std::shared_ptr<Exchange>& x) {
+  TRY(const json::object body, parse_body(x->request.body));
+  TRY_OK(check_model(body, api.model));
+  TRY(Wishes wishes, read_wishes(body, api.model, api.options));
+  TRY_OK(read_logprobs(Fields(body), wishes));
+  const ChatModel& chat = *api.model.chat;
+  TRY(const Conversation conversation, read_conversation(body, chat, api.options.reasoning));
+  TRY(ChatPrompt prompt, chat.prompt(conversation.request));
+  if (prompt.tokens.empty())
+    return Error{Code::kInvalid, "messages: expected at least one token, found none"};
+  GenerationPlan plan;
+  plan.prompts.push_back({std::move(prompt.tokens), ""});
+  plan.wording = std::make_unique<ChatWording>(*chat.tokenizer, wishes.logprobs);
+  plan.one_call = !conversation.parallel_calls;
+  MessageOptions parse = conversation.parse;
+  parse.starts_in_reasoning = prompt.in_reasoning;
+  plan.answer = [&chat, stops = wishes.stops, parse = std::move(parse)] {
+    return MessageStream(chat, stops, parse);
+  };
+  plan.wishes = std::move(wishes);
+  generate(api, x, std::move(plan));
+  return Ok{};
+}
+
+}  // namespace
+
+void chat_completions(Api& api, std::shared_ptr<Exchange> x) {
+  if (const Status s = start(api, x); !s) x->respond(to_response(s.error()));
+}
+
+}  // namespace mlxcel::server

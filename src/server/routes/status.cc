@@ -1,0 +1,74 @@
+// GET /metrics, /slots, /props and /v1/cache/stats: looking in. No text of any request is shown.
+#include "server/metrics.h"
+#include "server/routes/routes.h"
+
+namespace mlxcel::server {
+
+void metrics(Api& api, std::shared_ptr<Exchange> x) {
+  HttpResponse r;
+  r.type = "text/plain; version=0.0.4; charset=utf-8";
+  r.body = api.metrics->text(api.service.stats(), api.service.in_flight());
+  x->respond(r);
+}
+
+void slots(Api& api, std::shared_ptr<Exchange> x) {
+  const auto active = api.activities();
+  json::array all;
+  for (size_t i = 0; i < std::max<size_t>(active.size(), api.options.parallel); i++) {
+    json::object slot = {
+        {"id", i}, {"n_ctx", api.model.context}, {"is_processing", i < active.size()}};
+    if (i < active.size()) {
+      slot["request_id"] = active[i]->request_id;
+      slot["n_prompt_tokens"] = active[i]->prompt_tokens;
+      slot["n_decoded"] = active[i]->generated.load();
+      slot["seconds"] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - active[i]->since)
+              .count();
+    }
+    all.push_back(std::move(slot));
+  }
+  x->respond(ok(all));
+}
+
+void props(Api& api, std::shared_ptr<Exchange> x) {
+  const ServedModel& m = api.model;
+  const SamplingParams& p = m.defaults;
+  const auto spelling = [&](std::optional<int32_t> id) {
+    return id ? std::string(m.chat->tokenizer->spelling(*id)) : std::string();
+  };
+  const json::object params = {{"temperature", p.temperature},
+                               {"top_k", p.top_k},
+                               {"top_p", p.top_p},
+                               {"min_p", p.min_p},
+                               {"repeat_penalty", p.repetition_penalty},
+                               {"repeat_last_n", p.repeat_last_n},
+                               {"presence_penalty", p.presence_penalty},
+                               {"frequency_penalty", p.frequency_penalty}};
+  x->respond(ok(json::object{
+      {"model_alias", m.name},
+      {"build_info", m.version},
+      {"system_fingerprint", m.fingerprint},
+      {"total_slots", api.options.parallel},
+      {"default_generation_settings", json::object{{"n_ctx", m.context}, {"params", params}}},
+      {"chat_template", m.chat->chat ? m.chat->chat->source() : std::string()},
+      {"bos_token", spelling(m.chat->tokenizer->bos())},
+      {"eos_token", spelling(m.chat->tokenizer->eos())},
+      {"modalities", json::object{{"vision", false}, {"audio", false}}}}));
+}
+
+void cache_stats(Api& api, std::shared_ptr<Exchange> x) {
+  const EngineStats s = api.service.stats();
+  const double asked = static_cast<double>(s.prompt_tokens);
+  x->respond(
+      ok(json::object{{"prompt_tokens", s.prompt_tokens},
+                      {"cached_tokens", s.cached_tokens},
+                      {"hit_rate", asked > 0 ? static_cast<double>(s.cached_tokens) / asked : 0.0},
+                      {"nodes", s.prefix_nodes},
+                      {"page_bytes", api.model.page_bytes},
+                      {"pages", s.pages},
+                      {"pages_free", s.pages_free},
+                      {"pages_idle", s.pages_idle},
+                      {"preemptions", s.preemptions}}));
+}
+
+}  // namespace mlxcel::server

@@ -1,0 +1,29 @@
+// What a body asks of the draw and of the answer's end: the fields that chat and plain completions
+// share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/api.h"
+
+namespace mlxcel::server {
+
+struct Wishes {
+  SamplingParams sampling;
+  std::vector<std::string> stops;
+  int32_t choices = 1;  // n
+  bool stream = false, include_usage = false;
+  bool logprobs = false;
+  std::chrono::milliseconds time{0};  // 0: the server's
+};
+
+// The defaults of the model, overridden by the body. Not yet checked against the vocabulary, which
+// Service::submit does; logprobs are the callers' (their spelling differs).
+Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
+                           const ApiOptions& options);
+
+// An error if "model" names another one.
+Status check_model(const json::object& body, const ServedModel& model);
+
+}  // namespace mlxcel::server
