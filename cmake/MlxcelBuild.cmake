@@ -13,7 +13,8 @@ find_program(MLXCEL_CCACHE ccache)
 if(MLXCEL_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1)
   if(MLXCEL_PCH)  # what ccache asks for before it caches files that use one
-    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_SLOPPINESS=pch_defines,time_macros)
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
+                                            ${CMAKE_SOURCE_DIR}/cmake/compile.sh)
   endif()
   list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${MLXCEL_CCACHE})
 endif()
@@ -25,7 +26,7 @@ target_compile_options(mlxcel_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wshadow;-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;-Werror=all-warnings>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(mlxcel_flags INTERFACE -Wno-restrict -Wno-stringop-overflow
+  target_compile_options(mlxcel_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
                          -Wno-missing-field-initializers)  # wrong on std::string (GCC bugs 105651, 105329)
 endif()
 if(MLXCEL_FUZZERS)  # so that the fuzzer sees which branches of the libraries its input reaches
@@ -54,22 +55,47 @@ if(MLXCEL_TESTS)
 endif()
 set(MLXCEL_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each libFuzzer target")
 
+if(MLXCEL_CCACHE)
+  set(MLXCEL_PCH_FLAGS $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endif()
+
 # What runs once a command or once a request need not be fast: -O1 compiles it in half the time.
 set(MLXCEL_COLD $<$<CONFIG:Release>:-O1>)
 
-# mlxcel_library(NAME [COLD] SOURCES ... LINK ... PCH ...): one folder's static library, and the headers to precompile.
-function(mlxcel_library name)
-  cmake_parse_arguments(A "COLD" "" "SOURCES;LINK;PCH" ${ARGN})
-  add_library(mlxcel_${name} STATIC ${A_SOURCES})
-  if(A_COLD)
-    target_compile_options(mlxcel_${name} PRIVATE ${MLXCEL_COLD})
+# mlxcel_pch(TARGET FLAGS HEADER...): precompiles for TARGET what most of the tree includes, and HEADERs. Targets with the
+# same flags (GCC 12 crashes where -O differs) and headers share one compilation.
+function(mlxcel_pch target flags)
+  if(NOT MLXCEL_PCH)
+    return()
   endif()
+  string(SHA256 owner "${flags} ${ARGN}")
+  string(SUBSTRING ${owner} 0 8 owner)
+  set(owner mlxcel_pch_${owner})
+  if(NOT TARGET ${owner})
+    file(WRITE ${CMAKE_BINARY_DIR}/generated/${owner}.cc "")
+    add_library(${owner} OBJECT ${CMAKE_BINARY_DIR}/generated/${owner}.cc)
+    target_link_libraries(${owner} PRIVATE mlxcel_base)
+    target_compile_options(${owner} PRIVATE ${flags} ${MLXCEL_PCH_FLAGS})
+    target_precompile_headers(${owner} PRIVATE <algorithm> <functional> <map> <memory> <string> <unordered_map> <vector>
+                              ${ARGN} <base/json.h> <base/result.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  target_compile_options(${target} PRIVATE ${MLXCEL_PCH_FLAGS})
+endfunction()
+
+# mlxcel_library(NAME [COLD] [PCH] SOURCES ... LINK ... [PCH_HEADERS ...]): one folder's static library; PCH_HEADERS are
+# precompiled besides those of mlxcel_pch.
+function(mlxcel_library name)
+  cmake_parse_arguments(A "COLD;PCH" "" "SOURCES;LINK;PCH_HEADERS" ${ARGN})
+  add_library(mlxcel_${name} STATIC ${A_SOURCES})
+  set(flags "")
+  if(A_COLD)
+    set(flags ${MLXCEL_COLD})
+  endif()
+  target_compile_options(mlxcel_${name} PRIVATE ${flags})
   target_link_libraries(mlxcel_${name} PUBLIC mlxcel_flags ${A_LINK})
-  if(MLXCEL_PCH AND A_PCH)
-    target_precompile_headers(mlxcel_${name} PRIVATE ${A_PCH})
-    if(MLXCEL_CCACHE)
-      target_compile_options(mlxcel_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-    endif()
+  if(A_PCH)
+    mlxcel_pch(mlxcel_${name} "${flags}" ${A_PCH_HEADERS})
   endif()
 endfunction()
 
