@@ -40,8 +40,9 @@ void Service::loop() {
       auto told = std::move(q.request.on_finish);
       q.request.on_finish = [this, told = std::move(told)](const FinishEvent& e) {
         live_.erase(std::find(live_.begin(), live_.end(), e.id));
-        if (told) told(e);
+        publish_stats();  // first: whoever is told of an end finds it counted
         in_flight_--;
+        if (told) told(e);
       };
       engine_.add(q.id, std::move(q.request));
     }
@@ -49,9 +50,13 @@ void Service::loop() {
     for (const RequestId id : taken_cancels_) engine_.cancel(id);
     taken_cancels_.clear();
     engine_.step();
-    const std::lock_guard lock(mutex_);
-    stats_ = engine_.stats();
+    publish_stats();
   }
+}
+
+void Service::publish_stats() {
+  const std::lock_guard lock(mutex_);
+  stats_ = engine_.stats();
 }
 
 // Counts every page: not under the lock, behind which clients wait. The first breach is kept.

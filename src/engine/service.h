@@ -33,9 +33,10 @@ class Service {
   void drain();  // refuses new requests, and returns when all others have ended
   void stop();   // cancels everything, and returns when its callbacks have run
 
-  EngineStats stats() const;  // as of the last step
-  int32_t in_flight() const { return in_flight_; }
-  Status integrity() const;  // as of the last time the engine was idle
+  // As of the last step, and of every request whose on_finish was called: it is counted before.
+  EngineStats stats() const;
+  int32_t in_flight() const { return in_flight_; }  // whose on_finish was not called
+  Status integrity() const;                         // as of the last time the engine was idle
 
  private:
   struct Queued {
@@ -44,6 +45,7 @@ class Service {
   };
 
   void loop();
+  void publish_stats();
   bool take_orders();  // false: stop
   void check_idle(std::unique_lock<std::mutex>& lock);
   void close(bool cancel_all);

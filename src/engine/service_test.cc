@@ -95,6 +95,43 @@ TEST_F(ServiceTest, TheQueueIsBoundedAndBadRequestsAreToldAtOnce) {
   EXPECT_EQ(service.submit(request(1, 5)).error().code, Code::kCancelled);
 }
 
+// A client may read the figures, or send its next request, as soon as it has its answer.
+TEST_F(ServiceTest, AnEndIsCountedBeforeItIsTold) {
+  Service service(*engine_, {.max_queue = 0});
+  struct Seen {
+    EngineStats stats;
+    int32_t in_flight = -1, cached = -1;
+  };
+  const auto run = [&](int64_t max_tokens, bool cancel) {
+    std::promise<Seen> end;
+    Request r = request(7, max_tokens);
+    r.tokens.assign(100, 5);
+    r.on_token = [&](const TokenEvent& e) {
+      if (cancel) service.cancel(e.id);
+      return true;
+    };
+    r.on_finish = [&](const FinishEvent& e) {  // the engine's thread can do nothing meanwhile
+      end.set_value({service.stats(), service.in_flight(), e.stats.cached_tokens});
+    };
+    EXPECT_TRUE(service.submit(std::move(r)));
+    return end.get_future().get();
+  };
+  const Seen cold = run(4, false), warm = run(4, false), cancelled = run(-1, true);
+  EXPECT_EQ(cold.stats.finished, 1u);
+  EXPECT_EQ(cold.stats.prompt_tokens, 100u);
+  EXPECT_EQ(cold.stats.generated_tokens, 4u);
+  EXPECT_GT(cold.stats.prefix_nodes, 0);
+  EXPECT_EQ(warm.stats.finished, 2u);
+  EXPECT_GT(warm.cached, 0);
+  EXPECT_EQ(warm.stats.cached_tokens, static_cast<uint64_t>(warm.cached));
+  EXPECT_EQ(cancelled.stats.cancelled, 1u);
+  for (const Seen& s : {cold, warm, cancelled}) {
+    EXPECT_EQ(s.in_flight, 0);
+    EXPECT_EQ(s.stats.running, 0u);
+    EXPECT_EQ(s.stats.pages_free + s.stats.pages_idle, s.stats.pages);
+  }
+}
+
 TEST_F(ServiceTest, StopEndsEverythingAndTells) {
   std::atomic<int> ended = 0;
   Service service(*engine_, {.max_queue = 100});

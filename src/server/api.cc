@@ -166,11 +166,12 @@ void Api::handle(std::shared_ptr<Exchange> x) {
 
 void Api::begin(std::shared_ptr<Activity> a) {
   const std::lock_guard lock(mutex_);
-  activities_.push_back(std::move(a));
+  if (!a->ended) activities_.push_back(std::move(a));
 }
 
 void Api::end(const std::shared_ptr<Activity>& a) {
   const std::lock_guard lock(mutex_);
+  a->ended = true;
   std::erase(activities_, a);
 }
 

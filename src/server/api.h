@@ -53,6 +53,7 @@ struct Activity {
   int32_t prompt_tokens = 0;
   std::atomic<int32_t> generated{0};
   std::chrono::steady_clock::time_point since;
+  bool ended = false;  // the Api's
 };
 
 class Api {
@@ -71,6 +72,7 @@ class Api {
   // Answers one request that was admitted.
   void handle(std::shared_ptr<Exchange> exchange);
 
+  // What was accepted begins; its end may come first, from the engine's thread.
   void begin(std::shared_ptr<Activity> a);
   void end(const std::shared_ptr<Activity>& a);
   std::vector<std::shared_ptr<Activity>> activities() const;

@@ -104,6 +104,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       return self->on_token(c, e);
     };
     r.on_finish = [self = shared_from_this(), &c, activity](const FinishEvent& e) {
+      self->api_.metrics->finished(e);  // counted before anybody is told
       self->api_.end(activity);
       self->on_finish(c, e);
     };
@@ -114,9 +115,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
         self->on_prompt_logits(c, prompt, position, logits);
       };
     }
-    api_.begin(activity);
     auto id = api_.service.submit(std::move(r));
-    if (!id) api_.end(activity);
+    if (id) api_.begin(activity);
     return id;
   }
 
@@ -174,7 +174,6 @@ class Generation : public std::enable_shared_from_this<Generation> {
     c.end = e, c.done = true;
     left_--;
     log_end(e);
-    api_.metrics->finished(e);
     if (over_) return;
     if (e.reason == FinishReason::kError) return fail({500, e.message, "engine_error"});
     if (e.reason == FinishReason::kTimeout)

@@ -352,15 +352,16 @@ class Waiting(WithServer):
     def test_a_silent_stream_is_pinged_and_idle_connections_give_way(self):
         idle = [self.server.connect() for _ in range(7)]
         with self.server.connect() as busy:
-            busy.sendall(http_request("/v1/completions", {"prompt": "Once", "max_tokens": 500, "ignore_eos": True,
+            busy.sendall(http_request("/v1/completions", {"prompt": "Once", "max_tokens": 8000, "ignore_eos": True,
                                                           "stream": True}))
             busy.recv(100)
             with self.server.connect() as s:
                 s.sendall(http_request("/v1/completions", {"prompt": "Hi", "max_tokens": 1, "stream": True},
                                        "Connection: close\r\n"))
                 data = s.recv(1000)
-                while b"ping" not in data:
-                    data += s.recv(1000)
+                while b"ping" not in data and (more := s.recv(1000)):
+                    data += more
+                self.assertIn(b"ping", data)
                 self.assertTrue(data.startswith(b"HTTP/1.1 200"))
         for s in idle:
             s.close()

@@ -7,7 +7,9 @@ namespace mlxcel::server {
 void metrics(Api& api, std::shared_ptr<Exchange> x) {
   HttpResponse r;
   r.type = "text/plain; version=0.0.4; charset=utf-8";
-  r.body = api.metrics->text(api.service.stats(), api.service.in_flight());
+  // In this order: where nothing is in flight, everything that was is counted.
+  const auto in_flight = static_cast<int32_t>(api.activities().size());
+  r.body = api.metrics->text(api.service.stats(), in_flight);
   x->respond(r);
 }
 
