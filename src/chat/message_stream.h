@@ -35,6 +35,7 @@ class MessageStream {
   text::ParsedMessage push(int32_t token);
   text::ParsedMessage finish();
   bool stopped() const { return stops_.stopped(); }
+  int stop() const { return stops_.match(); }  // index of the stop string that was found, or -1
   bool in_reasoning() const { return parser_ != nullptr && parser_->in_reasoning(); }
 
  private:

@@ -21,11 +21,13 @@ std::string digest(std::string_view key) {
   return d;
 }
 
-// "/v1/models/{model}" is every path that begins so.
+// "/v1/models/{model}" is every path that begins so, "/v1/responses/{id}/cancel" also ends so.
 bool matches(const Route& route, std::string_view path) {
   const size_t open = route.path.find('{');
   if (open == std::string_view::npos) return route.path == path;
-  return path.size() > open && path.starts_with(route.path.substr(0, open));
+  const std::string_view end = route.path.substr(route.path.find('}') + 1);
+  return path.size() > open + end.size() && path.starts_with(route.path.substr(0, open)) &&
+         path.ends_with(end);
 }
 
 const Route* find_route(std::string_view path, std::string_view method) {
@@ -80,13 +82,18 @@ Api::Api(const ServedModel& m, const ApiOptions& o, Service& s)
 
 Api::~Api() = default;
 
-bool Api::authorized(const HttpRequest& r) const {
-  if (key_digests_.empty()) return true;
+std::string Api::owner(const HttpRequest& r) const {
+  if (key_digests_.empty()) return "";
   constexpr std::string_view kBearer = "Bearer ";
   std::string_view given = r.api_key;
   if (std::string_view(r.authorization).starts_with(kBearer))
     given = std::string_view(r.authorization).substr(kBearer.size());
-  const std::string d = digest(given);
+  return digest(given);
+}
+
+bool Api::authorized(const HttpRequest& r) const {
+  if (key_digests_.empty()) return true;
+  const std::string d = owner(r);
   int found = 0;
   for (const std::string& key : key_digests_)
     found |= static_cast<int>(CRYPTO_memcmp(key.data(), d.data(), d.size()) == 0);

@@ -16,6 +16,7 @@
 #include "server/errors.h"
 #include "server/fields.h"
 #include "server/http.h"
+#include "server/stores.h"
 
 namespace mlxcel::server {
 
@@ -66,9 +67,12 @@ class Api {
   Service& service;
   const std::unique_ptr<Metrics> metrics;
   std::atomic<bool> draining = false;
+  Stores stores;
 
   // What refuses a request by its head: an origin that may not ask, a missing key.
   std::optional<HttpResponse> admit(const HttpRequest& head) const;
+  // Whose stored things a request may see: a digest of its key; "" where no key is asked for.
+  std::string owner(const HttpRequest& request) const;
   // Answers one request that was admitted.
   void handle(std::shared_ptr<Exchange> exchange);
 

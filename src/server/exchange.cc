@@ -72,10 +72,11 @@ void Exchange::append_chunk(std::string_view data) {
   pending_.append(size, end).append("\r\n").append(data).append("\r\n");
 }
 
-void Exchange::event(std::string_view data) {
+void Exchange::event(std::string_view data, std::string_view name) {
   std::unique_lock lock(mutex_);
   if (!events_ || done_ || gone_ || overflow_) return;
-  append_chunk(cat("data: ", data, "\n\n"));
+  append_chunk(name.empty() ? cat("data: ", data, "\n\n")
+                            : cat("event: ", name, "\ndata: ", data, "\n\n"));
   overflow_ = pending_.size() > kMostPending;
   wake(std::move(lock));
 }

@@ -22,31 +22,6 @@ double per_second(int64_t n, Clock::duration d) {
   return n > 0 && d.count() > 0 ? 1000.0 * static_cast<double>(n) / milliseconds(d) : 0;
 }
 
-std::string random_id(std::string_view prefix) {
-  constexpr std::string_view kLetters =
-      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  std::string id(prefix);
-  for (int i = 0; i < 24; i++) id += kLetters[random() % kLetters.size()];
-  return id;
-}
-
-json::object timings(const RequestStats& s) {
-  const auto prefill = s.first_token - s.started, decode = s.finished - s.first_token;
-  const bool drew = s.generated_tokens > 0;
-  return {{"queue_ms", milliseconds(s.started - s.submitted)},
-          {"prompt_n", s.prompt_tokens - s.cached_tokens},
-          {"prompt_ms", drew ? milliseconds(prefill) : 0},
-          {"prompt_per_second", drew ? per_second(s.prompt_tokens - s.cached_tokens, prefill) : 0},
-          {"predicted_n", s.generated_tokens},
-          {"predicted_ms", drew ? milliseconds(decode) : 0},
-          {"predicted_per_second", drew ? per_second(s.generated_tokens - 1, decode) : 0},
-          {"ttft_ms", drew ? milliseconds(s.first_token - s.submitted) : 0},
-          {"cache_n", s.cached_tokens},
-          {"preemptions", s.preemptions},
-          {"seed", s.seed}};
-}
-
 // Callbacks come from the engine's thread, submission and disconnects from HTTP threads; the mutex
 // orders them.
 class Generation : public std::enable_shared_from_this<Generation> {
@@ -57,33 +32,48 @@ class Generation : public std::enable_shared_from_this<Generation> {
         plan_(std::move(plan)),
         wishes_(plan_.wishes),
         wording_(*plan_.wording),
-        id_(random_id(wording_.id_prefix())),
-        created_(std::chrono::duration_cast<std::chrono::seconds>(
-                     std::chrono::system_clock::now().time_since_epoch())
-                     .count()) {}
+        answer_{random_id(wording_.id_prefix()),
+                seconds_since_1970(),
+                api.model,
+                wishes_,
+                {},
+                0,
+                nullptr} {}
 
   void run() {
-    exchange_->on_gone([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->cancel();
-    });
+    answer_.abandon = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->abandon();
+    };
+    if (!plan_.background) exchange_->on_gone(answer_.abandon);
     const std::lock_guard lock(mutex_);
+    auto& choices = answer_.choices;
     for (const Prompt& p : plan_.prompts) {
-      prompt_tokens_ += static_cast<int64_t>(p.tokens.size());
+      answer_.prompt_tokens += static_cast<int64_t>(p.tokens.size());
       for (int32_t i = 0; i < wishes_.choices; i++) {
-        choices_.push_back(
-            std::make_unique<Choice>(static_cast<int32_t>(choices_.size()), plan_.answer()));
-        choices_.back()->message.content = choices_.back()->unsent.content = p.echo;
+        choices.push_back(
+            std::make_unique<Choice>(static_cast<int32_t>(choices.size()), plan_.answer()));
+        choices.back()->message.content = choices.back()->unsent.content = p.echo;
       }
     }
-    left_ = choices_.size();
-    for (size_t i = 0; i < choices_.size(); i++) {
+    left_ = choices.size();
+    for (size_t i = 0; i < choices.size(); i++) {
       const size_t from = i / wishes_.choices;
       const auto id =
-          submit(*choices_[i], plan_.prompts[from], static_cast<uint32_t>(i % wishes_.choices));
+          submit(*choices[i], plan_.prompts[from], static_cast<uint32_t>(i % wishes_.choices));
       if (!id) return fail(to_api_error(id.error()));
       ids_.push_back(*id);
     }
-    if (wishes_.stream) exchange_->start_events();
+    if (over_) return cancel_all();  // the client had gone before
+    began_ = wishes_.stream;
+    if (began_) exchange_->start_events();
+    wording_.begin(answer_, *exchange_);
+  }
+
+  void abandon() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(over_, true)) return;
+    wording_.abandon(answer_, *exchange_);
+    cancel_all();
   }
 
  private:
@@ -96,6 +86,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     r.tokens = prompt.tokens;
     r.sampling = wishes_.sampling;
     r.choice = number;
+    r.prefix_cache = plan_.prefix_cache;
     r.deadline = Clock::now() + (wishes_.time.count() > 0
                                      ? wishes_.time
                                      : std::chrono::milliseconds(api_.options.request_time));
@@ -127,6 +118,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
       api_.metrics->between_tokens(milliseconds(now - c.last_token) / 1000);
     c.last_token = now;
     if (e.end || over_) return true;  // whoever is over was cancelled too
+    c.tokens.push_back(e.token);
     const bool reasoned = c.stream.in_reasoning();
     add(c, c.stream.push(e.token));
     c.reasoning_tokens += static_cast<int32_t>(reasoned || c.stream.in_reasoning());
@@ -166,7 +158,33 @@ class Generation : public std::enable_shared_from_this<Generation> {
       c.call_ids.push_back(call->id.empty() ? random_id("call_") : call->id);
     }
     c.message.append(more);
+    add_blocks(c, more);
     if (wishes_.stream) c.unsent.append(more);
+  }
+
+  void add_blocks(Choice& c, const text::ParsedMessage& more) {
+    add_block(c, Block::Kind::kReasoning, more.reasoning);
+    add_block(c, Block::Kind::kText, more.content);
+    size_t next = c.call_ids.size();
+    for (const text::ToolCall& call : more.calls) next -= call.more ? 0 : 1;
+    for (const text::ToolCall& call : more.calls) {
+      if (call.more) {
+        add_block(c, Block::Kind::kCall, call.arguments);
+      } else {
+        c.blocks.push_back({Block::Kind::kCall, call.arguments, c.call_ids[next++], call.name});
+        add_delta(c, {c.blocks.size() - 1, true, call.arguments});
+      }
+    }
+  }
+  void add_block(Choice& c, Block::Kind kind, const std::string& text) {
+    if (text.empty()) return;
+    const bool opens = c.blocks.empty() || c.blocks.back().kind != kind;
+    if (opens) c.blocks.push_back({kind, "", "", ""});
+    c.blocks.back().text += text;
+    add_delta(c, {c.blocks.size() - 1, opens, text});
+  }
+  void add_delta(Choice& c, BlockDelta d) {
+    if (wishes_.stream) c.deltas.push_back(std::move(d));
   }
 
   void on_finish(Choice& c, const FinishEvent& e) {
@@ -183,95 +201,32 @@ class Generation : public std::enable_shared_from_this<Generation> {
     add(c, c.stream.finish());
     if (wishes_.stream) {
       if (!c.unsent.empty() || !c.unscored.empty()) send_piece(c);
-      send_last(c);
+      wording_.last(answer_, c, *exchange_);
     }
     if (left_ == 0) finish();
   }
 
   // ---- the answer
 
-  json::object envelope(bool chunk) const {
-    return {{"id", id_},
-            {"object", wording_.object(chunk)},
-            {"created", created_},
-            {"model", api_.model.name},
-            {"system_fingerprint", api_.model.fingerprint}};
-  }
-
-  json::object usage() const {
-    int64_t generated = 0, cached = 0, reasoning = 0;
-    for (const auto& c : choices_) {
-      reasoning += c->reasoning_tokens;
-      generated += c->end.stats.generated_tokens;
-      cached = std::max<int64_t>(cached, c->end.stats.cached_tokens);
-    }
-    return {{"prompt_tokens", prompt_tokens_},
-            {"completion_tokens", generated},
-            {"total_tokens", prompt_tokens_ + generated},
-            {"prompt_tokens_details", json::object{{"cached_tokens", cached}}},
-            {"completion_tokens_details", json::object{{"reasoning_tokens", reasoning}}}};
-  }
-
-  void send(json::object choice, const Choice* ended = nullptr) {
-    json::object o = envelope(true);
-    o["choices"] = json::array{std::move(choice)};
-    if (wishes_.include_usage) o["usage"] = nullptr;
-    if (ended != nullptr) o["timings"] = timings(ended->end.stats);
-    exchange_->event(json::serialize(o));
-  }
-
-  void send_first(Choice& c) {
-    if (std::exchange(c.started, true)) return;
-    if (auto first = wording_.first(c)) send(std::move(*first));
-  }
-
   void send_piece(Choice& c) {
-    send_first(c);
-    send(wording_.piece(c));
+    wording_.piece(answer_, c, *exchange_);
     for (const text::ToolCall& call : c.unsent.calls) c.sent_calls += call.more ? 0 : 1;
-    c.unsent = {}, c.unscored.clear();
-  }
-
-  void send_last(Choice& c) {
-    send_first(c);
-    send(wording_.last(c), &c);
+    c.unsent = {}, c.unscored.clear(), c.deltas.clear();
   }
 
   void finish() {
     over_ = true;
-    if (wishes_.stream) {
-      if (wishes_.include_usage) {
-        json::object o = envelope(true);
-        o["choices"] = json::array{};
-        o["usage"] = usage();
-        exchange_->event(json::serialize(o));
-      }
-      exchange_->event("[DONE]");
-      return exchange_->end();
-    }
-    json::object o = envelope(false);
-    json::array choices;
-    for (const auto& c : choices_) choices.push_back(wording_.whole(*c));
-    o["choices"] = std::move(choices);
-    o["usage"] = usage();
-    o["timings"] = timings(choices_.front()->end.stats);
-    HttpResponse r;
-    r.body = json::serialize(o);
-    exchange_->respond(r);
+    wording_.finish(answer_, *exchange_);
   }
 
   // One error for all choices; those that still run are cancelled.
   void fail(const ApiError& error) {
     over_ = true;
-    for (const RequestId id : ids_) api_.service.cancel(id);
-    if (wishes_.stream) exchange_->event(json::serialize(to_json(error)));
-    exchange_->respond(to_response(error));  // nothing, if the stream began
-    exchange_->end();
+    cancel_all();
+    wording_.fail(answer_, error, began_, *exchange_);
   }
 
-  void cancel() {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
+  void cancel_all() {
     for (const RequestId id : ids_) api_.service.cancel(id);
   }
 
@@ -296,33 +251,88 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const GenerationPlan plan_;
   const Wishes& wishes_;
   Wording& wording_;
-  const std::string id_;
-  const int64_t created_;
 
   std::mutex mutex_;  // of what follows
-  std::vector<std::unique_ptr<Choice>> choices_;
+  Answer answer_;
   std::vector<RequestId> ids_;
-  size_t left_ = 0;    // choices that are not done
-  bool over_ = false;  // answered, failed, or the client left
-  int64_t prompt_tokens_ = 0;
+  size_t left_ = 0;     // choices that are not done
+  bool began_ = false;  // of a stream: its head was sent
+  bool over_ = false;   // answered, failed, or the client left
 };
+
+int64_t sum(const Answer& a, int64_t (*of)(const Choice&)) {
+  int64_t n = 0;
+  for (const auto& c : a.choices) n += of(*c);
+  return n;
+}
 
 }  // namespace
 
+int64_t Answer::generated_tokens() const {
+  return sum(*this, [](const Choice& c) -> int64_t { return c.end.stats.generated_tokens; });
+}
+
+int64_t Answer::cached_tokens() const {
+  int64_t most = 0;  // choices of one prompt share it
+  for (const auto& c : choices) most = std::max<int64_t>(most, c->end.stats.cached_tokens);
+  return most;
+}
+
+int64_t Answer::reasoning_tokens() const {
+  return sum(*this, [](const Choice& c) -> int64_t { return c.reasoning_tokens; });
+}
+
+void Wording::fail(const Answer&, const ApiError& error, bool began, Exchange& out) {
+  if (!began) return out.respond(to_response(error));
+  out.event(json::serialize(to_json(error)));
+  out.end();
+}
+
+int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string random_id(std::string_view prefix) {
+  constexpr std::string_view kLetters =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  std::string id(prefix);
+  for (int i = 0; i < 24; i++) id += kLetters[random() % kLetters.size()];
+  return id;
+}
+
+json::object timings(const RequestStats& s) {
+  const auto prefill = s.first_token - s.started, decode = s.finished - s.first_token;
+  const bool drew = s.generated_tokens > 0;
+  return {{"queue_ms", milliseconds(s.started - s.submitted)},
+          {"prompt_n", s.prompt_tokens - s.cached_tokens},
+          {"prompt_ms", drew ? milliseconds(prefill) : 0},
+          {"prompt_per_second", drew ? per_second(s.prompt_tokens - s.cached_tokens, prefill) : 0},
+          {"predicted_n", s.generated_tokens},
+          {"predicted_ms", drew ? milliseconds(decode) : 0},
+          {"predicted_per_second", drew ? per_second(s.generated_tokens - 1, decode) : 0},
+          {"ttft_ms", drew ? milliseconds(s.first_token - s.submitted) : 0},
+          {"cache_n", s.cached_tokens},
+          {"preemptions", s.preemptions},
+          {"seed", s.seed}};
+}
+
 void generate(Api& api, std::shared_ptr<Exchange> exchange, GenerationPlan plan) {
+  const auto refuse = [&](const ApiError& error) {
+    const Answer none{"", 0, api.model, plan.wishes, {}, 0, nullptr};
+    plan.wording->fail(none, error, false, *exchange);
+  };
   for (const Prompt& p : plan.prompts) {
     const auto found = static_cast<int64_t>(p.tokens.size());
     const int64_t most = api.model.context - (plan.wishes.sampling.max_tokens != 0);
     if (found <= most) continue;
-    exchange->respond(to_response(
-        {400, cat("the context holds ", api.model.context, " tokens, the prompt has ", found),
-         "context_length_exceeded", "messages"}));
-    return;
+    return refuse({400,
+                   cat("the context holds ", api.model.context, " tokens, the prompt has ", found),
+                   "context_length_exceeded", plan.prompt_field});
   }
-  if (api.draining) {
-    exchange->respond(to_response({503, "the server is shutting down", "shutting_down"}));
-    return;
-  }
+  if (api.draining) return refuse({503, "the server is shutting down", "shutting_down"});
   std::make_shared<Generation>(api, std::move(exchange), std::move(plan))->run();
 }
 

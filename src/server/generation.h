@@ -21,13 +21,31 @@ struct ScoredToken {
   bool first = false;  // of a prompt: nothing comes before it, so nothing predicts it
 };
 
+// A stretch of one kind in a message: what block-wise protocols are made of.
+struct Block {
+  enum class Kind { kReasoning, kText, kCall };
+  Kind kind;
+  std::string text;      // of a call: its arguments as JSON
+  std::string id, name;  // of a call
+};
+
+// What one step adds to the blocks.
+struct BlockDelta {
+  size_t block;        // index
+  bool opens = false;  // it is the first of its block
+  std::string text;
+};
+
 struct Choice {
   Choice(int32_t i, MessageStream its_stream) : index(i), stream(std::move(its_stream)) {}
   const int32_t index;
   MessageStream stream;
   text::ParsedMessage message;        // all of it
-  std::vector<ScoredToken> scored;    // all of them; without the end token
+  std::vector<Block> blocks;          // the same in the order in which it came
+  std::vector<int32_t> tokens;        // all of them; without the end token
+  std::vector<ScoredToken> scored;    // the same with their scores; of a prompt first
   text::ParsedMessage unsent;         // of a stream: what no event carried yet
+  std::vector<BlockDelta> deltas;     // the same
   std::vector<ScoredToken> unscored;  // and tokens
   std::vector<std::string> call_ids;  // of message.calls
   size_t sent_calls = 0;
@@ -39,18 +57,37 @@ struct Choice {
   bool done = false;
 };
 
-// How a route words its answer.
+// What every wording may tell of an answer.
+struct Answer {
+  std::string id;
+  int64_t created = 0;  // seconds since 1970
+  const ServedModel& model;
+  const Wishes& wishes;
+  std::vector<std::unique_ptr<Choice>> choices;
+  int64_t prompt_tokens = 0;
+  std::function<void()> abandon;  // ends it; from any thread, but not from a Wording
+
+  int64_t generated_tokens() const;
+  int64_t cached_tokens() const;
+  int64_t reasoning_tokens() const;
+};
+
+// How a protocol words an answer. Calls come in this order, one at a time: begin; then, only of a
+// stream, piece, any number of times, and last for each choice; then finish. Instead of what is
+// left of these one of fail and abandon may come, fail also before begin.
 class Wording {
  public:
   virtual ~Wording() = default;
-  virtual std::string_view object(bool chunk) const = 0;
-  virtual std::string_view id_prefix() const = 0;
-  // An entry of "choices" of the whole answer; of a stream: a piece of it, and its last.
-  virtual json::object whole(const Choice& c) = 0;
-  virtual std::optional<json::object> first(const Choice&) { return std::nullopt; }
-  // c.unsent and c.unscored.
-  virtual json::object piece(const Choice& c) = 0;
-  virtual json::object last(const Choice& c) = 0;
+  virtual std::string id_prefix() const = 0;
+  virtual void begin(const Answer&, Exchange&) {}  // the engine has taken it
+  // c.unsent, c.deltas and c.unscored.
+  virtual void piece(const Answer& a, Choice& c, Exchange& out) = 0;
+  virtual void last(const Answer& a, Choice& c, Exchange& out) = 0;
+  virtual void finish(const Answer& a, Exchange& out) = 0;  // ends it, or responds with all of it
+  // Ends it too. Of a stream: `began` tells whether its head was sent.
+  virtual void fail(const Answer& a, const ApiError& error, bool began, Exchange& out);
+  // Somebody ended it; most often the client, who then hears nothing any more.
+  virtual void abandon(const Answer&, Exchange& out) { out.end(); }
 };
 
 struct Prompt {
@@ -65,13 +102,20 @@ struct GenerationPlan {
   std::vector<Prompt> prompts;            // of each wishes.choices answers
   std::function<MessageStream()> answer;  // a new one
   std::unique_ptr<Wording> wording;
-  bool one_call = false;  // the answer ends with its first tool call
+  bool one_call = false;                  // the answer ends with its first tool call
+  bool background = false;                // goes on when the client has gone
+  bool prefix_cache = true;               // prompts may share what others left there
+  std::string prompt_field = "messages";  // which too long a prompt is told of
 };
 
 // Runs prompts x choices, and answers on the exchange; errors too.
 void generate(Api& api, std::shared_ptr<Exchange> exchange, GenerationPlan plan);
 
 std::string_view finish_reason(const Choice& c);
+// The answer's times and rates, of its first choice.
+json::object timings(const RequestStats& s);
+std::string random_id(std::string_view prefix);
+int64_t seconds_since_1970();
 // In JSON there is no infinity: what OpenAI gives for a token that cannot come.
 double json_logprob(float logprob);
 // UTF-8 whatever the bytes: what is no character becomes U+FFFD.

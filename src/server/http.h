@@ -51,7 +51,8 @@ class Exchange {
   void respond(const HttpResponse& response);
   // Server-sent events follow; the session adds pings while nothing else is said.
   void start_events();
-  void event(std::string_view data);  // one "data: ..." line; REQUIRES: no line feed in data
+  // One "data: ..." line, after "event: NAME" if there is one; REQUIRES: no line feed in them
+  void event(std::string_view data, std::string_view name = {});
   void end();
 
   // Runs `f` when the client goes before the end, at once if it has. One function at most.

@@ -83,23 +83,22 @@ Status read_bias(const Fields& f, SamplingParams& p) {
   return Ok{};
 }
 
-Status read_stops(const Fields& f, std::vector<std::string>& stops) {
-  const json::value* v = f.find("stop");
+Status read_stops(const Fields& f, std::string_view name, std::vector<std::string>& stops) {
+  const json::value* v = f.find(name);
   if (v == nullptr) return Ok{};
-  return v->is_array() ? add_texts(f, "stop", v->get_array(), stops)
-                       : add_text(f, "stop", *v, stops);
+  return v->is_array() ? add_texts(f, name, v->get_array(), stops) : add_text(f, name, *v, stops);
 }
 
 // The seed fits a double, so that every client reads it back as it was.
 uint64_t random_seed() { return choose_seed({}) >> 11; }
 
-Status read_length_and_seed(const Fields& f, Wishes& w) {
-  TRY(const json::value* length, f.either("max_completion_tokens", "max_tokens"));
+Status read_length_and_seed(const Fields& f, std::string_view name, Wishes& w) {
+  TRY(const json::value* length, f.either("max_completion_tokens", name));
   if (length == nullptr) length = f.find("n_predict");
   if (length != nullptr) {
     const auto n = whole_number(*length);
     if (!n || *n < -1 || *n > kMostInt32)
-      return f.wrong("max_tokens", "a whole number, at least 0, or -1 for no limit", *length);
+      return f.wrong(name, "a whole number, at least 0, or -1 for no limit", *length);
     w.sampling.max_tokens = *n;
   }
   TRY(const auto seed,
@@ -129,7 +128,7 @@ Status refuse_unsupported(const Fields& f) {
 }  // namespace
 
 Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
-                           const ApiOptions& options) {
+                           const ApiOptions& options, const WishNames& names) {
   const Fields f(body);
   Wishes w;
   SamplingParams& p = w.sampling;
@@ -145,8 +144,8 @@ Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
   TRY_OK(read_repetition(f, p));
   TRY_OK(read_dry(f, *model.chat->tokenizer, p));
   TRY_OK(read_bias(f, p));
-  TRY_OK(read_stops(f, w.stops));
-  TRY_OK(read_length_and_seed(f, w));
+  TRY_OK(read_stops(f, names.stops, w.stops));
+  TRY_OK(read_length_and_seed(f, names.length, w));
   TRY(const auto ignore_eos, f.boolean("ignore_eos"));
   p.ignore_eos = ignore_eos.value_or(p.ignore_eos);
   TRY(const auto n, f.integer("n", 1, options.max_choices));

@@ -18,10 +18,15 @@ struct Wishes {
   std::chrono::milliseconds time{0};  // 0: the server's
 };
 
+// What protocols call differently.
+struct WishNames {
+  std::string_view length = "max_tokens", stops = "stop";
+};
+
 // The defaults of the model, overridden by the body. Not yet checked against the vocabulary, which
 // Service::submit does; logprobs are the callers' (their spelling differs).
 Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
-                           const ApiOptions& options);
+                           const ApiOptions& options, const WishNames& names = {});
 
 // An error if "model" names another one.
 Status check_model(const json::object& body, const ServedModel& model);

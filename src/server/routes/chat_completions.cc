@@ -1,13 +1,12 @@
 // POST /v1/chat/completions: a conversation through the model's template.
-#include "base/cat.h"
-#include "server/conversation.h"
-#include "server/generation.h"
+#include "server/choices_wording.h"
+#include "server/conversation_plan.h"
 #include "server/routes/routes.h"
 
 namespace mlxcel::server {
 namespace {
 
-class ChatWording final : public Wording {
+class ChatWording final : public ChoicesWording {
  public:
   ChatWording(const Tokenizer& tokenizer, bool logprobs)
       : tokenizer_(tokenizer), logprobs_(logprobs) {}
@@ -15,9 +14,9 @@ class ChatWording final : public Wording {
   std::string_view object(bool chunk) const override {
     return chunk ? "chat.completion.chunk" : "chat.completion";
   }
-  std::string_view id_prefix() const override { return "chatcmpl-"; }
+  std::string id_prefix() const override { return "chatcmpl-"; }
 
-  json::object whole(const Choice& c) override {
+  json::object choice(const Choice& c) override {
     json::object message = {{"role", "assistant"}, {"content", content(c.message)}};
     if (!c.message.reasoning.empty()) message["reasoning_content"] = c.message.reasoning;
     if (!c.message.calls.empty()) message["tool_calls"] = calls(c);
@@ -27,12 +26,12 @@ class ChatWording final : public Wording {
             {"logprobs", logprobs(c.scored)},
             {"finish_reason", finish_reason(c)}};
   }
-  std::optional<json::object> first(const Choice& c) override {
+  std::optional<json::object> first_chunk(const Choice& c) override {
     const bool call = c.unsent.content.empty() && !c.unsent.calls.empty();
     const json::value nothing = call ? json::value() : json::value("");
     return chunk(c, {{"role", "assistant"}, {"content", nothing}}, nullptr, nullptr);
   }
-  json::object piece(const Choice& c) override {
+  json::object next_chunk(const Choice& c) override {
     json::object delta;
     const text::ParsedMessage& m = c.unsent;
     if (!m.reasoning.empty()) delta["reasoning_content"] = m.reasoning;
@@ -40,7 +39,7 @@ class ChatWording final : public Wording {
     if (!m.calls.empty()) delta["tool_calls"] = call_deltas(c);
     return chunk(c, std::move(delta), logprobs(c.unscored), nullptr);
   }
-  json::object last(const Choice& c) override {
+  json::object last_chunk(const Choice& c) override {
     return chunk(c, json::object(), nullptr, json::string(finish_reason(c)));
   }
 
@@ -129,20 +128,10 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   TRY(Wishes wishes, read_wishes(body, api.model, api.options));
   TRY_OK(read_logprobs(Fields(body), wishes));
   const ChatModel& chat = *api.model.chat;
-  TRY(const Conversation conversation, read_conversation(body, chat, api.options.reasoning));
-  TRY(ChatPrompt prompt, chat.prompt(conversation.request));
-  if (prompt.tokens.empty())
-    return Error{Code::kInvalid, "messages: expected at least one token, found none"};
-  GenerationPlan plan;
-  plan.prompts.push_back({std::move(prompt.tokens), ""});
-  plan.wording = std::make_unique<ChatWording>(*chat.tokenizer, wishes.logprobs);
-  plan.one_call = !conversation.parallel_calls;
-  MessageOptions parse = conversation.parse;
-  parse.starts_in_reasoning = prompt.in_reasoning;
-  plan.answer = [&chat, stops = wishes.stops, parse = std::move(parse)] {
-    return MessageStream(chat, stops, parse);
-  };
-  plan.wishes = std::move(wishes);
+  TRY(Conversation conversation, read_conversation(body, chat, api.options.reasoning));
+  auto wording = std::make_unique<ChatWording>(*chat.tokenizer, wishes.logprobs);
+  TRY(GenerationPlan plan, plan_conversation(chat, std::move(conversation), std::move(wishes),
+                                             std::move(wording), "messages"));
   generate(api, x, std::move(plan));
   return Ok{};
 }

@@ -3,27 +3,27 @@
 #include <map>
 
 #include "base/cat.h"
-#include "server/generation.h"
+#include "server/choices_wording.h"
 #include "server/routes/routes.h"
 
 namespace mlxcel::server {
 namespace {
 
-class TextWording final : public Wording {
+class TextWording final : public ChoicesWording {
  public:
   TextWording(const Tokenizer& tokenizer, bool logprobs)
       : tokenizer_(tokenizer), logprobs_(logprobs) {}
 
   std::string_view object(bool) const override { return "text_completion"; }
-  std::string_view id_prefix() const override { return "cmpl-"; }
+  std::string id_prefix() const override { return "cmpl-"; }
 
-  json::object whole(const Choice& c) override {
+  json::object choice(const Choice& c) override {
     return entry(c, c.message.content, c.scored, json::string(finish_reason(c)));
   }
-  json::object piece(const Choice& c) override {
+  json::object next_chunk(const Choice& c) override {
     return entry(c, c.unsent.content, c.unscored, nullptr);
   }
-  json::object last(const Choice& c) override {
+  json::object last_chunk(const Choice& c) override {
     return entry(c, "", {}, json::string(finish_reason(c)));
   }
 
@@ -153,6 +153,7 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   plan.answer = [&chat = *api.model.chat, stops = wishes.stops, plain] {
     return MessageStream(chat, stops, plain);
   };
+  plan.prompt_field = "prompt";
   plan.wishes = std::move(wishes);
   generate(api, x, std::move(plan));
   return Ok{};

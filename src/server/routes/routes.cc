@@ -6,6 +6,19 @@ std::span<const Route> routes() {
   static constexpr Route kRoutes[] = {
       {"POST", "/v1/chat/completions", chat_completions, "Answer a conversation", "Chat"},
       {"POST", "/v1/completions", completions, "Continue text or tokens", "Completion"},
+      {"POST", "/v1/responses", responses, "Answer a conversation, and keep it", "Response"},
+      {"POST", "/v1/responses/input_tokens", input_tokens, "Its length in tokens", "Response"},
+      {"GET", "/v1/responses/{id}", get_response, "A response that was kept"},
+      {"DELETE", "/v1/responses/{id}", delete_response, "Forget it"},
+      {"POST", "/v1/responses/{id}/cancel", cancel_response, "End it, if in the background"},
+      {"POST", "/v1/conversations", create_conversation, "Begin a conversation that is kept",
+       "Conversation"},
+      {"GET", "/v1/conversations/{id}", get_conversation, "What it is"},
+      {"DELETE", "/v1/conversations/{id}", delete_conversation, "Forget it"},
+      {"POST", "/v1/messages", messages, "Answer a conversation, Anthropic's way", "Messages"},
+      {"POST", "/v1/messages/count_tokens", count_tokens, "Its length in tokens", "Messages"},
+      {"POST", "/completion", completion, "Continue text or tokens, llama.cpp's way", "Native"},
+      {"POST", "/infill", infill, "Fill a gap in a text", "Infill"},
       {"GET", "/v1/models", list_models, "The models served"},
       {"GET", "/v1/models/{model}", show_model, "One of them"},
       {"POST", "/tokenize", tokenize, "Text to token ids", "Tokenize"},
@@ -22,6 +35,14 @@ std::span<const Route> routes() {
       {"GET", "/web/{file}", web, "A file of that page", "", true},
   };
   return kRoutes;
+}
+
+std::string path_value(const HttpRequest& request) {
+  size_t at = 0;
+  for (int i = 0; i < 3 && at != std::string::npos; i++) at = request.path.find('/', at + (i > 0));
+  return at == std::string::npos
+             ? ""
+             : request.path.substr(at + 1, request.path.find('/', at + 1) - at - 1);
 }
 
 }  // namespace mlxcel::server

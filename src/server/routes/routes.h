@@ -35,6 +35,21 @@ void slots(Api& api, std::shared_ptr<Exchange> exchange);
 void props(Api& api, std::shared_ptr<Exchange> exchange);
 void cache_stats(Api& api, std::shared_ptr<Exchange> exchange);
 void openapi(Api& api, std::shared_ptr<Exchange> exchange);
+void responses(Api& api, std::shared_ptr<Exchange> exchange);
+void input_tokens(Api& api, std::shared_ptr<Exchange> exchange);
+void get_response(Api& api, std::shared_ptr<Exchange> exchange);
+void delete_response(Api& api, std::shared_ptr<Exchange> exchange);
+void cancel_response(Api& api, std::shared_ptr<Exchange> exchange);
+void messages(Api& api, std::shared_ptr<Exchange> exchange);
+void count_tokens(Api& api, std::shared_ptr<Exchange> exchange);
+void completion(Api& api, std::shared_ptr<Exchange> exchange);
+void infill(Api& api, std::shared_ptr<Exchange> exchange);
+void create_conversation(Api& api, std::shared_ptr<Exchange> exchange);
+void get_conversation(Api& api, std::shared_ptr<Exchange> exchange);
+void delete_conversation(Api& api, std::shared_ptr<Exchange> exchange);
+
+// The third part of a path: of "/v1/responses/ID/cancel" that is "ID".
+std::string path_value(const HttpRequest& request);
 
 // {"...": ...} with status 200.
 inline HttpResponse ok(const json::value& body) {
