@@ -209,7 +209,9 @@ class Verifier {
     }
     c.runs++;
     preemptions_ += t.preemptions;
-    if (setting.prefix > 0 && t.cached != setting.prefix) {
+    // Where pages are short, neighbours may evict the hit before the subject starts.
+    const bool whole = t.cached == setting.prefix || (setting.preempt && t.cached < setting.prefix);
+    if (setting.prefix > 0 && !whole) {
       return Error{Code::kInvalid, cat("verify: expected a prefix hit of ", setting.prefix,
                                        " positions, found ", t.cached)};
     }
