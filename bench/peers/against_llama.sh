@@ -16,5 +16,5 @@ version=$("$python" -c 'import importlib.metadata as m; print("llama-cpp-python-
 work="--prompt-tokens $prompt --gen-tokens $generate"
 exec "$mlxcel" bench rounds -m "$model" --rounds "$rounds" --metric "results.${METRIC:-decode_tok_s}" --unit tok/s \
   --baseline-version "$version" --record "$root/evidence" \
-  --arm "llama.cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps 1 --threads $threads 2>/dev/null" \
+  --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps 1 --threads $threads 2>/dev/null" \
   --arm "mlxcel='$mlxcel' bench decode -m '$model' $work --reps 1 -t $threads --json"

@@ -3,19 +3,29 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 
 
 def median_seconds(run, reps, before=None):
     """Median time of run() after one unmeasured round; before() prepares each round and is not timed."""
-    times = []
-    for _ in range(reps + 1):
+    times, begin = [], time.perf_counter()
+    for done in range(reps + 1):
         if before:
             before()
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
+        show_progress(done + 1, reps + 1, time.perf_counter() - begin)
     return statistics.median(times[1:]), times[1:]
+
+
+def show_progress(done, total, seconds):
+    """On a terminal alone, in one line that goes when all is done."""
+    if sys.stderr.isatty():
+        left = int(seconds / done * (total - done))
+        print(f"\r\033[Kround {done} of {total}, {left // 60}:{left % 60:02d} left" if done < total else "\r\033[K", end="",
+              file=sys.stderr, flush=True)
 
 
 def machine():

@@ -7,9 +7,9 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/decode.h"
 #include "evidence/rounds.h"
-#include "evidence/sweep.h"
 #include "evidence/width_cost.h"
 
 namespace mlxcel {
@@ -61,20 +61,18 @@ Result<int> run(CostArguments a) {
   for (const int w : a.widths) rounds.arms.push_back(cat("width ", w));
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   ContentionWatch watch;
-  TRY(const RoundsResult r,
-      run_rounds(
-          rounds,
-          [&](int arm) {
-            return step_seconds(measured, a, a.widths[static_cast<size_t>(arm)], cache);
-          },
-          [](const RoundsProgress& progress) {
-            if (is_terminal(2)) {
-              std::fprintf(stderr, "\r\033[Krun %d of %d, %s left", progress.done, progress.total,
-                           minutes_text(progress.seconds_left).c_str());
-            }
-            return !interrupted();
-          }));
-  if (is_terminal(2)) std::fputs("\r\033[K", stderr);
+  ProgressLine progress;
+  TRY(const RoundsResult r, run_rounds(
+                                rounds,
+                                [&](int arm) {
+                                  return step_seconds(measured, a,
+                                                      a.widths[static_cast<size_t>(arm)], cache);
+                                },
+                                [&](const RoundsProgress& runs) {
+                                  progress.show("run", runs.done, runs.total);
+                                  return !interrupted();
+                                }));
+  progress.clear();
   p.run.contention = watch.stop();
   for (size_t i = 0; i < points.size(); i++) {
     points[i].step_s = median(r.samples[i]);

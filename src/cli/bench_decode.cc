@@ -9,6 +9,7 @@
 #include "cli/bench_sweep.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/equal.h"
 #include "evidence/statistics.h"
 
@@ -110,12 +111,13 @@ Result<int> run(const BenchDecodeArguments& a) {
   }
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   ContentionWatch watch;
+  ProgressLine progress;
   TRY(const DecodeResult r,
       bench_decode(measured, a.options, last_level_cache_bytes(p.machine), [&](int done) {
-        if (is_terminal(2)) std::fprintf(stderr, "\rrepetition %d of %d \b", done, a.options.reps);
+        progress.show("repetition", done + 1, a.options.reps + 1);
         return !interrupted();
       }));
-  if (is_terminal(2)) std::fputs("\r\033[K", stderr);
+  progress.clear();
   p.run.contention = watch.stop();
   p.run.order = "repetitions in order, each behind a measurement of the read bandwidth";
   p.run.warmup = "1 repetition, not counted";
@@ -127,6 +129,7 @@ Result<int> run(const BenchDecodeArguments& a) {
                {"cpu_s_per_token", "s", r.cpu_s_per_token, false},
                {"read_gb_s", "GB/s", scaled(r.read_bytes_s, 1e-9), false}};
   p.results = results_json(a.options, r, info);
+  p.results["interrupted"] = interrupted();
   const json::object record = make_record(p);
   const auto why = refusals(p.run, p.metrics);
   if (a.json) {

@@ -4,6 +4,7 @@
 
 #include "base/cat.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "evidence/equal.h"
 
 namespace mlxcel {
@@ -23,7 +24,9 @@ Result<int> run(EqualArguments a) {
   o.arguments = cat(
       "-m ", shell_quoted(a.model), " -n ", a.tokens,
       a.ids.empty() ? cat(" -q -p ", shell_quoted(a.prompt)) : cat(" --ids ", shell_quoted(a.ids)));
-  TRY(const EqualResult r, compare_outputs(o));
+  ProgressLine progress;
+  TRY(const EqualResult r, compare_outputs(o, [&](int done) { progress.show("run", done, 3); }));
+  progress.clear();
   constexpr const char* kVerdicts[] = {"EQUAL", "DIFFERS", "INCONCLUSIVE"};
   std::printf("%s: %s\n", kVerdicts[static_cast<int>(r.verdict)], r.why.c_str());
   return static_cast<int>(r.verdict);

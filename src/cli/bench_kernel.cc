@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/kernel_cases.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/bandwidth.h"
 #include "evidence/statistics.h"
 
@@ -62,14 +63,17 @@ Result<int> run(const KernelArguments& a) {
               "shape", "us", "GB/s", "peak", "GFLOP/s", "peak");
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   ContentionWatch watch;
+  ProgressLine progress;
   json::array rows;
   int rotation = 1;
   for (const KernelCase& c : cases) {
+    progress.show("case", std::ssize(rows), std::ssize(cases));
     if (interrupted()) break;
     const KernelTimes t = measure_kernel(c, a.cold, cache, a.samples);
     const double s = median(t.seconds);
     const double gb = static_cast<double>(c.bytes) / s * 1e-9, gf = c.flops / s * 1e-9;
     rotation = std::max(rotation, t.rotation);
+    progress.clear();
     if (a.csv) {
       std::printf("\"%s\",%s,%.3f,%.3f,%.3f,%.3f,%.3f,%s,%d\n", c.shape.c_str(), c.path.c_str(),
                   s * 1e6, gb, gb * 1e9 / read, gf, gf * 1e9 / flops, mode, t.rotation);
@@ -97,6 +101,7 @@ Result<int> run(const KernelArguments& a) {
                {"read_gb_s", read * 1e-9},
                {"peak_gflop_s", flops * 1e-9},
                {"last_level_cache_bytes", cache},
+               {"interrupted", interrupted()},
                {"cases", std::move(rows)}};
   TRY(const std::string name, write_record(a.record, make_record(p)));
   std::fprintf(stderr, "record: %s\n", name.c_str());

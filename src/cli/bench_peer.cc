@@ -75,6 +75,7 @@ Result<int> run(const PeerArguments& a) {
           shell_quoted(checkpoint.path()), " --prompt ", a.work.prompt_tokens, " --generate ",
           a.work.gen_tokens, " --reps ", a.work.reps, " --ids ", file, " ", peer.extra,
           std::string(peer.name) == "llama.cpp" ? cat(" --threads ", a.work.threads) : "");
+  const InterruptWaits waits;  // the peer ends by itself, and its ids are taken away
   ContentionWatch watch;
   const auto done = run_process("exec " + command);
   std::remove(file.c_str());

@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/process.h"
 #include "evidence/store.h"
 
@@ -75,12 +76,6 @@ void print(const RoundsArguments& a, const RoundsResult& r, const std::string& u
   }
 }
 
-void show_progress(const RoundsProgress& p) {
-  if (!is_terminal(STDERR_FILENO)) return;
-  std::fprintf(stderr, "\r\033[Krun %d of %d, %d:%02d left", p.done, p.total,
-               static_cast<int>(p.seconds_left) / 60, static_cast<int>(p.seconds_left) % 60);
-}
-
 Result<int> run(RoundsArguments a) {
   TRY(const std::vector<Arm> arms, parse_arms(a));
   for (const Arm& arm : arms) a.options.arms.push_back(arm.name);
@@ -93,6 +88,7 @@ Result<int> run(RoundsArguments a) {
   }
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   ContentionWatch watch;
+  ProgressLine progress;
   TRY(const RoundsResult r,
       run_rounds(
           a.options,
@@ -105,11 +101,11 @@ Result<int> run(RoundsArguments a) {
             }
             return measured(a, arm, done);
           },
-          [](const RoundsProgress& progress) {
-            show_progress(progress);
+          [&](const RoundsProgress& runs) {
+            progress.show("run", runs.done, runs.total);
             return !interrupted();
           }));
-  if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+  progress.clear();
   p.run.contention = watch.stop();
   p.run.order = r.order, p.run.warmup = "1 run of each arm, not counted";
   p.run.cooldown_s = a.options.cooldown_s;

@@ -6,19 +6,17 @@
 #include "base/cat.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/statistics.h"
 
 namespace mlxcel {
 namespace {
 
-// Which code each arm runs, before any number: two arms of one path measure nothing.
+// Which code each arm runs, before any number.
 Status tell_paths(const std::vector<ScenarioCase>& cases) {
   std::set<std::string> told;
   for (const ScenarioCase& c : cases) {
-    if (c.base.path == c.arm.path) {
-      return Error{Code::kInvalid, cat(c.arm.shape, ": expected two dispatch paths, found ",
-                                       c.arm.path, " in both arms")};
-    }
+    TRY_OK(check_two_paths(c.base, c.arm));
     const std::string line = cat("# base: ", c.base.path, "  arm: ", c.arm.path);
     if (told.insert(line).second) std::printf("%s\n", line.c_str());
   }
@@ -51,16 +49,19 @@ Result<int> run_scenario(const ScenarioEntry& scenario, const ScenarioOptions& o
               "shape", "base us", "arm us", "iso_x", "pipe_x");
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   ContentionWatch watch;
+  ProgressLine progress;
   json::array rows;
   int rotation = 1;
   bool differ = false;
   for (const ScenarioCase& c : cases) {
+    progress.show("case", std::ssize(rows), std::ssize(cases));
     if (interrupted()) break;
     const std::string outputs = verdict_of(c);
     differ |= outputs == "DIFFER";
     const ScenarioTimes t = measure_scenario(c.base, c.arm, forward, o.cold, cache, o.samples);
     rotation = std::max(rotation, t.rotation);
     const double base = 1e6 * median(t.iso_base), arm = 1e6 * median(t.iso_arm);
+    progress.clear();
     std::printf(o.csv ? "\"%s\",%.3f,%.3f,%.4f,%.4f,%s,%s,%d\n"
                       : "%-42s %10.2f %10.2f %7.3f %7.3f  %s  mode=%s rotation=%d\n",
                 c.arm.shape.c_str(), base, arm, t.iso_x(), t.pipe_x(), outputs.c_str(), mode,
@@ -86,8 +87,10 @@ Result<int> run_scenario(const ScenarioEntry& scenario, const ScenarioOptions& o
     p.kind = "scenario", p.command = command_words(), p.program = program_facts();
     p.run.order = "cases in order; base and arm in turns (ABBA)", p.run.warmup = "not counted";
     p.run.cache_mode = mode, p.run.rotation = rotation;
-    p.results = {
-        {"scenario", scenario.name}, {"last_level_cache_bytes", cache}, {"cases", std::move(rows)}};
+    p.results = {{"scenario", scenario.name},
+                 {"last_level_cache_bytes", cache},
+                 {"interrupted", interrupted()},
+                 {"cases", std::move(rows)}};
     TRY(const std::string name, write_record(o.record, make_record(p)));
     std::fprintf(stderr, "record: %s\n", name.c_str());
   }

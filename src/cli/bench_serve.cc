@@ -1,111 +1,54 @@
 // mlxcel bench serve: a load generator for any server that speaks OpenAI's protocol.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
-#include <optional>
-#include <thread>
 
 #include "base/cat.h"
 #include "cli/arguments.h"
+#include "cli/bench_sweep.h"
 #include "cli/command.h"
 #include "cli/load_client.h"
+#include "cli/load_server.h"
 #include "cli/measured_model.h"
-#include "evidence/process.h"
+#include "cli/progress.h"
 #include "evidence/statistics.h"
-#include "evidence/store.h"
 
 namespace mlxcel {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct BenchServeArguments {
   LoadOptions load;
   LoadTarget target;
-  std::string what, model, start, flags, models_dir, baseline_version = "none";
+  SweepArguments sweep;
+  std::vector<int> concurrency = {8};  // a ladder: the loads one after the other, on one server
+  std::vector<double> rate = {0};
+  std::string what, model, start, flags, harness, baseline_version = "none";
   std::string record, csv, svg;
-  bool json = false, no_ignore_eos = false;
+  bool json = false, chat = false, no_ignore_eos = false;
   double start_seconds = 120;
 };
 
-std::string quoted(const std::string& path) {
-  std::string out = "'";
-  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-// A port that nobody listens on now.
-Result<int> free_port() {
-  const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool found = s >= 0 && bind(s, generic, size) == 0 && getsockname(s, generic, &size) == 0;
-  if (s >= 0) close(s);
-  if (!found) return Error{Code::kIo, "no free port"};
-  return static_cast<int>(ntohs(address.sin_port));
-}
-
-std::string command_of(const BenchServeArguments& a, const std::string& model) {
-  if (!a.start.empty()) return a.start;
-  std::error_code error;
-  return cat(quoted(fs::read_symlink("/proc/self/exe", error).string()), " serve -m ",
-             quoted(model), " --port {port} --quiet --parallel ", a.load.concurrency,
-             " --max-queue-depth ", std::max(64, a.load.concurrency), " ", a.flags);
-}
-
-// The server that the command line names: one that runs, or one that is started here.
-struct Server {
-  std::optional<BackgroundProcess> process;
-  LoadTarget target;
-  std::string log;
-  ~Server() {
-    process.reset();
-    if (!log.empty()) std::remove(log.c_str());
-  }
-};
-
-Result<std::unique_ptr<Server>> open_server(const BenchServeArguments& a,
-                                            const std::string& model) {
-  auto server = std::make_unique<Server>();
-  server->target = a.target;
-  server->target.ignore_eos = !a.no_ignore_eos;
-  if (!a.target.url.empty()) return server;
-  TRY(const int port, free_port());
-  std::string command = command_of(a, model);
-  for (size_t at; (at = command.find("{port}")) != std::string::npos;)
-    command.replace(at, 6, std::to_string(port));
-  server->target.url = cat("http://127.0.0.1:", port);
-  server->log = (fs::temp_directory_path() / cat("mlxcel-bench-serve-", port, ".log")).string();
-  auto process = BackgroundProcess::start(command, server->log);
-  if (!process) return process.error();
-  server->process.emplace(std::move(*process));
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(a.start_seconds);
-  while (!answers(server->target, "/health") && !answers(server->target, "/v1/models")) {
-    if (server->process->running() && std::chrono::steady_clock::now() < end && !interrupted()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      continue;
+// Each rate at each concurrency.
+std::vector<LoadOptions> ladder(const BenchServeArguments& a) {
+  std::vector<LoadOptions> all;
+  for (const int concurrency : a.concurrency) {
+    for (const double rate : a.rate) {
+      all.push_back(a.load);
+      all.back().concurrency = concurrency, all.back().rate = rate;
+      all.back().embeds = embeds(a.target.endpoint);
     }
-    const auto said = read_whole(server->log);
-    return Error{Code::kIo, cat("the server did not start: ", command, "\n",
-                                said ? said->substr(0, 2000) : "")};
   }
-  return server;
+  return all;
 }
 
-json::object options_json(const BenchServeArguments& a) {
-  const LoadOptions& o = a.load;
-  return {{"endpoint", a.target.chat ? "chat" : "completions"},
+std::string load_name(const LoadOptions& o) {
+  return o.rate > 0 ? cat(o.rate, " requests a second, at most ", o.concurrency, " at once")
+                    : cat(o.concurrency, " at once");
+}
+
+json::object options_json(const LoadTarget& target, const LoadOptions& o) {
+  return {{"endpoint", target.endpoint},
+          {"texts", o.texts},
           {"requests", o.requests},
           {"concurrency", o.concurrency},
           {"rate", o.rate},
@@ -125,38 +68,51 @@ struct Measured {
   ContentionFacts contention;
 };
 
-Result<Measured> measure(const BenchServeArguments& a, const Server& server) {
+// Answers of all loads together, for the time left.
+struct ServeProgress {
+  ProgressLine line;
+  int64_t done = 0, total = 0;
+};
+
+// All repetitions of one load; after Ctrl-C the whole ones, an Error without one.
+Result<Measured> measure(const LoadServer& server, const LoadOptions& load,
+                         ServeProgress& progress) {
   Measured m;
-  const auto go_on = [&](int done) {
-    if (is_terminal(STDERR_FILENO))
-      std::fprintf(stderr, "\r\033[Krepetition %zu of %d: %d answers", m.figures.size() + 1,
-                   a.load.repeats, done);
-    return !interrupted();
+  const auto part = [&](int repeat) {
+    const auto before = progress.done;
+    auto outcomes = run_load(server.target, load, plan_load(load, repeat), [&](int done) {
+      progress.done = before + done;
+      progress.line.show(cat(load_name(load), ", answer"), progress.done, progress.total);
+      return !interrupted();
+    });
+    return outcomes;
   };
-  if (a.load.warmup > 0) {
-    TRY_OK(run_load(server.target, a.load, plan_load(a.load, -1), go_on));
+  if (load.warmup > 0) {
+    TRY_OK(part(-1));
   }
   ContentionWatch watch;
-  for (int r = 0; r < a.load.repeats; r++) {
-    TRY(auto outcomes, run_load(server.target, a.load, plan_load(a.load, r), go_on));
-    m.figures.push_back(load_figures(outcomes, a.load));
-    m.outcomes.push_back(std::move(outcomes));
+  for (int r = 0; r < load.repeats; r++) {
+    auto outcomes = part(r);
+    if (!outcomes && interrupted() && !m.figures.empty()) break;
+    if (!outcomes) return outcomes.error();
+    m.figures.push_back(load_figures(*outcomes, load));
+    m.outcomes.push_back(std::move(*outcomes));
     if (m.figures.back().good > 0) continue;
     return Error{Code::kInvalid,
                  cat("bench serve: no request was answered: ", m.outcomes.back().front().error)};
   }
   m.contention = watch.stop();
-  if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+  progress.line.clear();
   return m;
 }
 
-RecordParts parts_of(const BenchServeArguments& a, const Measured& m) {
+RecordParts parts_of(const BenchServeArguments& a, const LoadOptions& load, const Measured& m) {
   RecordParts p;
   p.kind = "serve", p.command = command_words(), p.program = program_facts();
   p.program.baseline_version = a.baseline_version;
   p.machine = machine_facts();
   p.run.order = "repetitions in order, on one server";
-  p.run.warmup = cat(a.load.warmup, " requests, not counted");
+  p.run.warmup = cat(load.warmup, " requests, not counted");
   p.run.contention = m.contention;
   p.metrics = load_metrics(m.figures);
   const LoadFigures& last = m.figures.back();
@@ -168,12 +124,10 @@ RecordParts parts_of(const BenchServeArguments& a, const Measured& m) {
       if (!o.good() && errors.size() < 5) errors.emplace_back(reduced_paths(o.error));
     }
   }
-  p.results = {{"load", options_json(a)},
-               {"failed", failed},
-               {"errors", std::move(errors)},
-               {"prompt_tokens", last.prompt_tokens},
-               {"cached_tokens", last.cached_tokens},
-               {"output_tokens", last.output_tokens}};
+  p.results = {{"load", options_json(a.target, load)}, {"failed", failed},
+               {"errors", std::move(errors)},          {"interrupted", interrupted()},
+               {"prompt_tokens", last.prompt_tokens},  {"cached_tokens", last.cached_tokens},
+               {"output_tokens", last.output_tokens},  {"backend", {{"name", a.harness}}}};
   return p;
 }
 
@@ -190,89 +144,103 @@ void print(const Measured& m) {
   }
 }
 
-Status write_files(const BenchServeArguments& a, const Measured& m, const std::string& title) {
-  const auto write = [](const std::string& path, const std::string& text) -> Status {
+// The first load keeps the file's name; the others add theirs.
+std::string file_of_load(const std::string& path, size_t load) {
+  if (path.empty() || load == 0) return path;
+  const size_t dot = path.rfind('.'), slash = path.rfind('/');
+  const bool has = dot != std::string::npos && (slash == std::string::npos || dot > slash);
+  const std::string number = cat("_", load + 1);
+  return has ? path.substr(0, dot) + number + path.substr(dot) : path + number;
+}
+
+Status write_files(const BenchServeArguments& a, const LoadOptions& load, const Measured& m,
+                   size_t number) {
+  const auto write = [&](const std::string& path, const std::string& text) -> Status {
     if (path.empty()) return Ok{};
-    return write_file(path, text.data(), static_cast<int64_t>(text.size()));
+    return write_file(file_of_load(path, number), text.data(), static_cast<int64_t>(text.size()));
   };
+  const std::string title = cat(load_name(load), ", prompts of about ", load.prompt_words,
+                                " tokens, answers of ", load.output_tokens);
   TRY_OK(write(a.csv, load_csv(m.outcomes)));
   return write(a.svg, load_svg(m.outcomes, title));
 }
 
-Status bench(const BenchServeArguments& a, const std::string& model) {
+// The loads of the ladder on one server; their records. After Ctrl-C what there is.
+Result<std::vector<json::object>> bench(const BenchServeArguments& a, const std::string& model) {
   ModelFacts facts;
-  if (!model.empty() && (!a.record.empty() || a.json)) {  // reads every byte: not while it runs
+  if (!model.empty() && (!a.record.empty() || a.json ||
+                         !a.sweep.output.empty())) {  // reads every byte: not while it runs
     TRY(const Checkpoint checkpoint, open_named(model));
     TRY(facts, model_facts_of(checkpoint));
   }
-  TRY(const auto server, open_server(a, model));
-  TRY(const Measured m, measure(a, *server));
-  RecordParts p = parts_of(a, m);
-  p.model = std::move(facts);
-  const json::object record = make_record(p);
-  if (a.json) {
-    std::printf("%s\n", pretty(record).c_str());
-  } else {
-    print(m);
-    for (const std::string& w : refusals(p.run, p.metrics))
-      std::printf("not publishable: %s\n", w.c_str());
+  const std::vector<LoadOptions> loads = ladder(a);
+  std::string command = a.start;
+  if (command.empty() && a.target.url.empty()) {
+    command =
+        own_server(model, *std::max_element(a.concurrency.begin(), a.concurrency.end()), a.flags);
   }
-  TRY_OK(write_files(a, m,
-                     cat(a.load.concurrency, " at once, prompts of about ", a.load.prompt_words,
-                         " tokens, answers of ", a.load.output_tokens)));
-  if (!a.record.empty()) {
-    TRY(const std::string name, write_record(a.record, record));
-    std::fprintf(stderr, "record: %s\n", name.c_str());
+  TRY(const auto server, open_load_server(a.target, command, a.start_seconds));
+  const InterruptWaits waits;  // Ctrl-C keeps what is there
+  ServeProgress progress;
+  for (const LoadOptions& o : loads) progress.total += o.warmup + int64_t{o.requests} * o.repeats;
+  std::vector<json::object> records;
+  for (size_t i = 0; i < loads.size() && !interrupted(); i++) {
+    auto m = measure(*server, loads[i], progress);
+    progress.line.clear();
+    if (!m && interrupted() && !records.empty()) break;
+    if (!m) return m.error();
+    RecordParts p = parts_of(a, loads[i], *m);
+    p.model = facts;
+    records.push_back(make_record(p));
+    if (a.json) {
+      std::printf("%s\n", pretty(records.back()).c_str());
+    } else {
+      std::printf("%s:\n", load_name(loads[i]).c_str());
+      print(*m);
+      for (const std::string& w : refusals(p.run, p.metrics))
+        std::printf("not publishable: %s\n", w.c_str());
+    }
+    std::fflush(stdout);
+    TRY_OK(write_files(a, loads[i], *m, i));
+    if (!a.record.empty()) {
+      TRY(const std::string name, write_record(a.record, records.back()));
+      std::fprintf(stderr, "record: %s\n", name.c_str());
+    }
   }
-  return Ok{};
+  return records;
 }
 
-// Every checkpoint under a folder: .gguf files, and folders with a config.json.
-Result<std::vector<std::string>> models_under(const std::string& root) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& e :
-       fs::recursive_directory_iterator(root,
-                                        fs::directory_options::follow_directory_symlink |
-                                            fs::directory_options::skip_permission_denied,
-                                        error)) {
-    const fs::path& path = e.path();
-    if (path.extension() == ".gguf") found.push_back(path.string());
-    if (path.filename() == "config.json") found.push_back(path.parent_path().string());
-  }
-  if (error || found.empty())
-    return Error{Code::kNotFound, cat(root, ": expected a folder with models, found none")};
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-Result<int> run(const BenchServeArguments& a) {
-  if (a.what != "all") {
-    if (a.model.empty() && a.start.empty() && a.target.url.empty())
-      return Error{Code::kInvalid, "expected -m MODEL, --start COMMAND, --url URL, or all"};
+Result<int> run(BenchServeArguments a) {
+  if (a.load.prefix_words > a.load.prompt_words)
+    return Error{Code::kInvalid, "--prefix-tokens: expected at most --prompt-tokens"};
+  if (a.chat) a.target.endpoint = "chat";
+  a.target.ignore_eos = !a.no_ignore_eos;
+  const bool ours = a.start.empty() && a.target.url.empty();
+  if (a.harness.empty()) a.harness = ours ? "mlxcel" : "server";
+  if (a.what == "all" && !ours)
+    return Error{Code::kInvalid, "all: expected no --start and no --url, since it starts servers"};
+  if (a.what != "all" && a.model.empty() && ours)
+    return Error{Code::kInvalid, "expected -m MODEL, --start COMMAND, --url URL, or all"};
+  if (a.what != "all" && a.sweep.output.empty()) {
     TRY_OK(bench(a, a.model));
     return 0;
   }
-  TRY(const auto models, models_under(a.models_dir));
-  int failed = 0;
-  for (const std::string& model : models) {
-    if (interrupted()) break;
-    std::printf("%s\n", model.c_str());
+  if (a.model.empty() && a.what != "all")
+    return Error{Code::kInvalid, "--output: expected -m, which names the table"};
+  a.sweep.what = a.what == "all" ? a.what : a.model;
+  a.sweep.harness = a.harness;
+  if (a.sweep.output.empty()) a.sweep.output = "benchmarks";
+  const auto kind = embeds(a.target.endpoint) ? TableKind::kEmbeddings : TableKind::kBatch;
+  return run_sweep_table(a.sweep, kind, [&](const FoundModel& m) {
     BenchServeArguments one = a;
-    const std::string name = "_" + fs::path(model).stem().string();
-    for (std::string* path : {&one.csv, &one.svg}) {  // a file for each model
-      const fs::path wanted = *path;
-      if (!path->empty())
-        *path =
-            (wanted.parent_path() / cat(wanted.stem().string(), name, wanted.extension().string()))
-                .string();
+    if (a.what == "all") {  // files for each model
+      for (std::string* path : {&one.csv, &one.svg}) {
+        const size_t dot = path->rfind('.');
+        if (!path->empty()) path->insert(std::min(dot, path->size()), "_" + m.name);
+      }
     }
-    const Status status = bench(one, model);
-    if (status) continue;
-    failed++;
-    std::printf("not measured: %s\n", status.error().message.c_str());
-  }
-  return failed == 0 ? 0 : 1;
+    return bench(one, m.path);
+  });
 }
 
 void add_load_arguments(CLI::App& sub, LoadOptions& o) {
@@ -283,8 +251,7 @@ void add_load_arguments(CLI::App& sub, LoadOptions& o) {
     sub.add_option(flag, value, text)->check(CLI::Range(0.0, 1e6))->capture_default_str();
   };
   number("--requests", o.requests, 1, "Requests of a repetition");
-  number("--concurrency", o.concurrency, 1, "Requests under way at once; with --rate at most");
-  real("--rate", o.rate, "Requests a second, arriving at random (Poisson); 0: as answers end");
+  number("--texts", o.texts, 1, "Texts of a request that embeds, documents of one that ranks");
   number("--prompt-tokens", o.prompt_words, 1, "Words of each prompt: about as many tokens");
   number("--prefix-tokens", o.prefix_words, 0, "Of them at the start, the same in all prompts");
   number("--output-tokens", o.output_tokens, 1, "Tokens of each answer");
@@ -299,10 +266,10 @@ void add_load_arguments(CLI::App& sub, LoadOptions& o) {
 
 Run add_bench_serve(CLI::App& sub) {
   auto a = std::make_shared<BenchServeArguments>();
+  a->sweep.output.clear();  // no table, unless it is asked for
   sub.add_option("what", a->what, "all: every model under --models-dir")
       ->check(CLI::IsMember({"all"}));
   sub.add_option("-m,--model", a->model, "Serve this model, and name it in the record");
-  sub.add_option("--models-dir", a->models_dir, "Models for all");
   sub.add_option("--server-flags", a->flags, "More flags for mlxcel serve");
   sub.add_option("--start", a->start,
                  "Start this server instead: a shell command with {port} in it");
@@ -311,25 +278,48 @@ Run add_bench_serve(CLI::App& sub) {
       ->capture_default_str();
   sub.add_option("--api-key", a->target.key, "The server's key");
   sub.add_option("--model-name", a->target.model, "What requests name (default: nothing)");
-  sub.add_flag("--chat", a->target.chat, "Ask /v1/chat/completions instead of /v1/completions");
+  sub.add_option("--endpoint", a->target.endpoint, "completions, chat, embeddings or rerank")
+      ->check(CLI::IsMember({"completions", "chat", "embeddings", "rerank"}))
+      ->capture_default_str();
+  sub.add_flag("--chat", a->chat, "As --endpoint chat");
   sub.add_flag("--no-ignore-eos", a->no_ignore_eos, "Let answers end by themselves");
   sub.add_option("--request-timeout", a->target.timeout_s, "Seconds of one request at most")
       ->capture_default_str();
+  sub.add_option("--concurrency", a->concurrency,
+                 "Requests under way at once, with --rate at most; several: one load after another")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  sub.add_option("--rate", a->rate,
+                 "Requests a second, arriving at random (Poisson), also several; 0: as answers end")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   add_load_arguments(sub, a->load);
   sub.add_option("--baseline-version", a->baseline_version, "Of another server, for the record");
-  sub.add_flag("--json", a->json, "The whole record on standard output");
-  sub.add_option("--record", a->record, "Write the record into this folder, e.g. evidence");
+  sub.add_flag("--json", a->json, "The whole record of each load on standard output");
+  sub.add_option("--record", a->record, "Write the records into this folder, e.g. evidence");
   sub.add_option("--csv", a->csv, "Write a row for each request");
   sub.add_option("--svg", a->svg, "Draw the distributions of times");
+  sub.add_option("--models-dir", a->sweep.models_dir,
+                 "For all (default: MODELS_DIR, else the store)");
+  sub.add_option("--output", a->sweep.output,
+                 "Folder for a table with a row for each load (all: benchmarks)");
+  sub.add_option("--harness", a->harness,
+                 "What the table's name begins with (default: mlxcel; of another server: server)");
+  sub.add_option("--cooldown", a->sweep.cooldown_s, "Seconds of rest before each model of a table")
+      ->check(CLI::Range(0.0, 3600.0));
+  sub.add_option("--big-cooldown", a->sweep.big_cooldown_s, "Instead, around a model above 16 GiB")
+      ->check(CLI::Range(0.0, 3600.0));
+  sub.add_flag("--no-dedup", a->sweep.no_dedup, "Measure a checkpoint under each of its names");
+  sub.add_flag("--replace", a->sweep.replace, "Write a table of today anew");
   sub.footer(
-      "Example: mlxcel bench serve -m model.gguf --concurrency 8 --prompt-tokens 512\n"
+      "Ctrl-C keeps the whole repetitions so far.\n"
+      "Example: mlxcel bench serve -m model.gguf --concurrency 1,2,4 --prompt-tokens 512 --output "
+      "benchmarks\n"
+      "  mlxcel bench serve -m model.gguf --concurrency 64 --rate 1,2,4 --ttft-limit 1\n"
       "  mlxcel bench serve --start \"llama-server -m model.gguf --port {port}\" --concurrency 8");
-  return [a] {
-    if (a->load.prefix_words > a->load.prompt_words)
-      return Result<int>(
-          Error{Code::kInvalid, "--prefix-tokens: expected at most --prompt-tokens"});
-    return run(*a);
-  };
+  return [a] { return run(*a); };
 }
 
 }  // namespace mlxcel

@@ -12,7 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
-#include "evidence/csv.h"
+#include "cli/table_file.h"
 #include "evidence/equal.h"
 #include "evidence/process.h"
 #include "evidence/stale.h"
@@ -29,7 +29,7 @@ Status refuse_stale_program(const std::string& program) {
   if (environment("BENCH_ALLOW_STALE_BINARY") == "1") return Ok{};
   TRY(const std::string why, stale_reason(program, program_facts().commit));
   if (why.empty()) return Ok{};
-  return Error{Code::kInvalid, cat("bench decode: this program is stale: ", why,
+  return Error{Code::kInvalid, cat("this program is stale: ", why,
                                    "; build it again, or set BENCH_ALLOW_STALE_BINARY=1")};
 }
 
@@ -44,70 +44,6 @@ Result<double> memory_factor() {
   return v;
 }
 
-// Rows go to the file as they come. Those before the first measurement wait for it: it says which
-// backend the table is of.
-class TableFile {
- public:
-  TableFile(fs::path folder, std::string harness, std::string suffix, std::string hardware)
-      : folder_(std::move(folder)),
-        harness_(std::move(harness)),
-        suffix_(std::move(suffix)),
-        hardware_(std::move(hardware)) {}
-
-  // Refuses to write over a table of today.
-  Status check(bool replace) const {
-    std::error_code error;
-    for (const auto& e : fs::directory_iterator(folder_, error)) {
-      const std::string name = e.path().filename().string();
-      const std::string tail = cat("_", hardware_, "_", utc_now().substr(0, 10), suffix_, ".csv");
-      const std::string harness = name.substr(0, name.find('_'));
-      const bool ours = harness_.empty() ? harness == "cpu" || harness == "cuda" || harness == "mlx"
-                                         : harness == harness_;
-      if (!replace && ours && name.ends_with(tail)) {
-        return Error{Code::kInvalid, cat(e.path().string(),
-                                         ": expected no table of today, found one; --replace "
-                                         "writes it anew")};
-      }
-    }
-    return Ok{};
-  }
-
-  Status add(const SweepRow& row) {
-    const bool measured = !row.record.empty();
-    text_ +=
-        measured ? csv_record_row(row.record) : csv_status_row(row.model, row.status, hardware_);
-    if (stem_.empty() && measured) stem_ = csv_table_stem(row.record);
-    if (measured &&
-        csv_table_stem(row.record).substr(0, stem_.find('_')) != stem_.substr(0, stem_.find('_'))) {
-      return Error{Code::kInvalid,
-                   cat(row.model, ": expected to run on ", stem_.substr(0, stem_.find('_')),
-                       " as the models before it; choose --device")};
-    }
-    return stem_.empty() ? Status(Ok{}) : write();
-  }
-
-  Status finish() {
-    if (stem_.empty())
-      stem_ =
-          cat(harness_.empty() ? "cpu" : harness_, "_", hardware_, "_", utc_now().substr(0, 10));
-    return write();
-  }
-
-  std::string name() const { return stem_ + suffix_ + ".csv"; }
-
- private:
-  // A table is small: written whole, so that no reader ever sees half of one.
-  Status write() const {
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    const std::string all = csv_header() + text_;
-    return write_file((folder_ / name()).string(), all.data(), static_cast<int64_t>(all.size()));
-  }
-
-  fs::path folder_;
-  std::string harness_, suffix_, hardware_, stem_, text_;
-};
-
 // The last line that a process wrote to its standard error.
 std::string last_line(const std::string& path) {
   auto text = read_text(path);
@@ -117,8 +53,8 @@ std::string last_line(const std::string& path) {
   return reduced_paths(at == std::string::npos ? *text : text->substr(at + 1));
 }
 
-Result<json::object> measure(const std::string& program, const SweepArguments& a,
-                             const FoundModel& model) {
+Result<std::vector<json::object>> measure(const std::string& program, const SweepArguments& a,
+                                          const FoundModel& model) {
   const std::string errors = cat("/tmp/mlxcel-sweep-", getpid(), ".err");
   auto done = run_process(cat("exec ", shell_quoted(program), " ", a.command, " -m ",
                               shell_quoted(model.path), " --json ", a.flags, " 2>", errors));
@@ -130,7 +66,7 @@ Result<json::object> measure(const std::string& program, const SweepArguments& a
   boost::system::error_code error;
   const json::value v = json::parse(done->output, error);
   if (error || !v.is_object()) return Error{Code::kCorrupt, "expected a record, found none"};
-  return v.get_object();
+  return std::vector{v.get_object()};
 }
 
 std::vector<BenchTable> tables_in(const fs::path& folder) {
@@ -195,6 +131,14 @@ void add_sweep_arguments(CLI::App& sub, SweepArguments& s) {
 }
 
 Result<int> run_sweep_command(const SweepArguments& a) {
+  std::error_code error;
+  const std::string program = fs::read_symlink("/proc/self/exe", error).string();
+  return run_sweep_table(a, TableKind::kText,
+                         [&](const FoundModel& m) { return measure(program, a, m); });
+}
+
+Result<int> run_sweep_table(const SweepArguments& a, TableKind kind,
+                            const decltype(SweepHooks::measure)& measure) {
   if (a.vlm) {
     return Error{Code::kUnsupported,
                  "--vlm: reserved for models that see; expected none, since no family here does"};
@@ -213,13 +157,15 @@ Result<int> run_sweep_command(const SweepArguments& a) {
   const std::string suffix = a.what == "all" ? "" : "_single_" + models.front().name;
   o.last = failed_before(tables_in(a.output), machine.label);
   const std::vector<SweepEntry> plan = plan_sweep(std::move(models), o);
-  TableFile table(a.output, a.harness, suffix, machine.label);
+  TableFile table(a.output, kind, a.harness, suffix, machine.label);
   TRY_OK(table.check(a.replace));
   tell_duplicates(plan);
   SweepHooks hooks;
-  hooks.measure = [&](const FoundModel& m) { return measure(program, a, m); };
+  hooks.measure = measure;
   hooks.on_row = [&](const SweepRow& row) -> Status {
-    const json::value* speed = value_at(row.record, "results.decode_tok_s");
+    const json::value* speed =
+        value_at(row.record, kind == TableKind::kText ? "results.decode_tok_s"
+                                                      : "metrics.throughput_tok_s.median");
     std::printf(
         "%-40s %10s  %s%s%s\n", row.model.c_str(),
         speed == nullptr ? "" : cat(std::round(speed->to_number<double>() * 10) / 10).c_str(),
@@ -232,13 +178,9 @@ Result<int> run_sweep_command(const SweepArguments& a) {
   const InterruptWaits waits;  // Ctrl-C keeps what is there
   TRY(const SweepResult result, run_sweep(plan, o, hooks));
   TRY_OK(table.finish());
-  const std::string name = table.name();
-  const std::string note =
-      sweep_note(name, result, o, reduced_command(command_words()), machine, program_facts());
-  const std::string path = cat(a.output, "/", name);
-  TRY_OK(write_file(path.substr(0, path.size() - 4) + ".md", note.data(),
-                    static_cast<int64_t>(note.size())));
-  std::printf("%s\n", path.c_str());
+  TRY_OK(table.write_note(sweep_note(table.name(), result, o, reduced_command(command_words()),
+                                     machine, program_facts())));
+  std::printf("%s\n", table.path().c_str());
   for (const SweepRow& row : result.rows) {
     if (row.status.starts_with("FAIL:")) return 1;
   }

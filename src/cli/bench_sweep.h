@@ -5,6 +5,8 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "evidence/csv.h"
+#include "evidence/sweep.h"
 
 namespace mlxcel {
 
@@ -19,6 +21,10 @@ struct SweepArguments {
 };
 
 void add_sweep_arguments(CLI::App& sub, SweepArguments& a);
+// Measures each model in a process of its own: `command` of this program.
 Result<int> run_sweep_command(const SweepArguments& a);
+// The same plan, refusals, table and note around another way of measuring.
+Result<int> run_sweep_table(const SweepArguments& a, TableKind kind,
+                            const decltype(SweepHooks::measure)& measure);
 
 }  // namespace mlxcel

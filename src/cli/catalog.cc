@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "hub/store.h"
 
 namespace mlxcel {
@@ -52,19 +53,14 @@ Result<int> run(CatalogArguments a) {
   if (fs::exists(tsv, error)) {
     TRY(old, read_text(tsv));
   }
-  size_t seen = 0;
-  TRY(const std::vector<CatalogEntry> catalog, make_catalog(
-                                                   models, records,
-                                                   [&](const std::string& path) {
-                                                     if (is_terminal(2)) {
-                                                       std::fprintf(
-                                                           stderr, "\r\033[K%zu of %zu: %s", ++seen,
-                                                           models.size(), file_name(path).c_str());
-                                                     }
-                                                     return inspect(path);
-                                                   },
-                                                   old));
-  if (is_terminal(2)) std::fputs("\r\033[K", stderr);
+  ProgressLine progress;
+  int64_t seen = 0;
+  const auto look = [&](const std::string& path) {
+    progress.show(cat(file_name(path), ", checkpoint"), seen++, std::ssize(models));
+    return inspect(path);
+  };
+  TRY(const std::vector<CatalogEntry> catalog, make_catalog(models, records, look, old));
+  progress.clear();
   fs::create_directories(a.output, error);
   const std::string text = catalog_tsv(catalog), page = catalog_markdown(catalog);
   TRY_OK(write_file(tsv, text.data(), static_cast<int64_t>(text.size())));

@@ -20,7 +20,7 @@ inline constexpr Described kEnvironment[] = {
     {"MLXCEL_FUSED_LINEARS", "0: plain ops instead of this fused one, on GPUs"},
     {"MLXCEL_FUSED_GATED", "0: the same"},
     {"MLXCEL_FUSED_LINEAR_ADD", "0: the same"},
-    {"MLXCEL_FUSED_ROPE_APPEND", "0: the same"},
+    {"MLXCEL_FUSED_ROPE_APPEND", "0: the same; on CPUs 0 or 1"},
     {"MLXCEL_HW_LABEL", "what records call this machine"},
     {"MLXCEL_BENCH_LLC_BYTES", "size of the last-level cache, for bench"},
     {"MLXCEL_TUNE", "what tune found: chooses the instruction set"},

@@ -11,6 +11,7 @@
 #include "cli/measured_model.h"
 #include "evidence/csv.h"
 #include "evidence/figures.h"
+#include "evidence/history.h"
 #include "evidence/plot.h"
 #include "evidence/report.h"
 
@@ -46,7 +47,9 @@ std::string link_from(const std::string& document) {
 
 Result<int> check_or_render(const EvidenceArguments& a, bool write) {
   TRY(const RecordStore store, read_records(folder(a)));
+  TRY(const HistoryCheck history, check_history(a.root, store));
   std::vector<std::string> problems = store.problems;
+  problems.insert(problems.end(), history.problems.begin(), history.problems.end());
   int figures = 0;
   for (const std::string& name : documents(a.root)) {
     const std::string path = (fs::path(a.root) / name).string();
@@ -60,6 +63,7 @@ Result<int> check_or_render(const EvidenceArguments& a, bool write) {
     }
     for (const std::string& p : d.problems) problems.push_back(cat(name, ": ", p));
   }
+  for (const std::string& n : history.notes) std::printf("note: %s\n", n.c_str());
   for (const std::string& p : problems) std::printf("%s\n", p.c_str());
   std::printf("%zu records, %d figures, %zu problems\n", store.records.size(), figures,
               problems.size());
@@ -116,7 +120,10 @@ std::shared_ptr<EvidenceArguments> arguments(CLI::App& sub) {
 
 Run add_check(CLI::App& sub) {
   const auto a = arguments(sub);
-  sub.footer("Exit status: 0 if every record verifies and every figure is its record's.");
+  sub.footer(
+      "Exit status: 0 if every record verifies, names a commit of this history, and every figure "
+      "is\n"
+      "its record's. A clone without the whole history is told of instead.");
   return [a] { return check_or_render(*a, false); };
 }
 

@@ -45,7 +45,8 @@ class Stream {
   Stream(const LoadTarget& target, const LoadOptions& options, SteadyClock::time_point start)
       : target_(target), options_(options), start_(start), curl_(curl_easy_init()) {
     CURL* c = curl_.get();
-    url_ = cat(target.url, target.chat ? "/v1/chat/completions" : "/v1/completions");
+    url_ =
+        cat(target.url, "/v1/", target.endpoint == "chat" ? "chat/completions" : target.endpoint);
     curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
     list = curl_slist_append(list, "Expect:");
     if (!target.key.empty())
@@ -68,20 +69,8 @@ class Stream {
   void begin(const LoadRequest& r, Outcome* out) {
     out_ = out;
     line_.clear(), rest_.clear();
-    json::object body = {{"stream", true},
-                         {"stream_options", json::object{{"include_usage", true}}},
-                         {"max_tokens", options_.output_tokens},
-                         {"temperature", 0}};
+    json::object body = options_.embeds ? texts_of(r) : prompt_of(r);
     if (!target_.model.empty()) body["model"] = target_.model;
-    if (target_.ignore_eos) body["ignore_eos"] = true;
-    if (target_.chat) {
-      json::object message = {{"role", "user"}, {"content", r.prompt}};
-      json::array messages;
-      messages.push_back(std::move(message));
-      body["messages"] = std::move(messages);
-    } else {
-      body["prompt"] = r.prompt;
-    }
     body_ = json::serialize(body);
     curl_easy_setopt(handle(), CURLOPT_POSTFIELDS, body_.c_str());
     curl_easy_setopt(handle(), CURLOPT_POSTFIELDSIZE, static_cast<long>(body_.size()));
@@ -97,14 +86,60 @@ class Stream {
       out_->error = curl_easy_strerror(code);
     } else if (status != 200) {
       out_->error = cat("HTTP ", status, ": ", rest_.substr(0, 200));
+    } else if (options_.embeds) {
+      numbers();
     } else if (out_->pieces_s.empty() && out_->error.empty()) {
       out_->error = "no text came";
     }
     // A server that tells no usage: a piece is a token.
-    if (out_->output_tokens == 0) out_->output_tokens = static_cast<int>(out_->pieces_s.size());
+    if (out_->output_tokens == 0 && !options_.embeds)
+      out_->output_tokens = static_cast<int>(out_->pieces_s.size());
   }
 
  private:
+  json::object prompt_of(const LoadRequest& r) const {
+    json::object body = {{"stream", true},
+                         {"stream_options", json::object{{"include_usage", true}}},
+                         {"max_tokens", options_.output_tokens},
+                         {"temperature", 0}};
+    if (target_.ignore_eos) body["ignore_eos"] = true;
+    if (target_.endpoint == "chat") {
+      json::object message = {{"role", "user"}, {"content", r.prompt}};
+      json::array messages;
+      messages.push_back(std::move(message));
+      body["messages"] = std::move(messages);
+    } else {
+      body["prompt"] = r.prompt;
+    }
+    return body;
+  }
+
+  json::object texts_of(const LoadRequest& r) const {
+    json::array texts;
+    for (const std::string& t : r.texts) texts.emplace_back(t);
+    if (target_.endpoint == "embeddings") return {{"input", std::move(texts)}};
+    return {{"query", r.prompt}, {"documents", std::move(texts)}};
+  }
+
+  // An answer that embeds or ranks comes whole: one number, or one list, for each text.
+  void numbers() {
+    boost::system::error_code ec;
+    const json::value v = json::parse(line_, ec);
+    const json::value* list = nullptr;
+    if (!ec && v.is_object()) {
+      list = v.get_object().if_contains(target_.endpoint == "embeddings" ? "data" : "results");
+      if (const json::value* u = v.get_object().if_contains("usage");
+          u != nullptr && u->is_object())
+        usage(u->get_object());
+    }
+    const size_t found = list != nullptr && list->is_array() ? list->get_array().size() : 0;
+    if (static_cast<int>(found) != options_.texts) {
+      out_->error = cat("expected ", options_.texts, " results, found ", found);
+    } else {
+      out_->pieces_s.push_back(out_->end_s);
+    }
+  }
+
   static size_t on_bytes(const char* data, size_t one, size_t n, void* self) {
     static_cast<Stream*>(self)->read({data, n});
     return one * n;
@@ -114,6 +149,7 @@ class Stream {
     const double now = seconds_since(start_);
     if (rest_.size() < 1000) rest_ += bytes.substr(0, 1000);
     line_ += bytes;
+    if (options_.embeds) return;
     size_t from = 0;
     for (size_t end; (end = line_.find('\n', from)) != std::string::npos; from = end + 1) {
       std::string_view line = std::string_view(line_).substr(from, end - from);

@@ -14,9 +14,9 @@ struct LoadTarget {
   std::string url;    // "http://127.0.0.1:8080"
   std::string model;  // what requests name; "": nothing
   std::string key;
-  bool chat = false;       // /v1/chat/completions instead of /v1/completions
-  bool ignore_eos = true;  // asked for; not every server knows it
-  double timeout_s = 600;  // of one request
+  std::string endpoint = "completions";  // or chat, embeddings, rerank
+  bool ignore_eos = true;                // asked for; not every server knows it
+  double timeout_s = 600;                // of one request
 };
 
 // One repetition. `on_done` hears of each answer; false stops.

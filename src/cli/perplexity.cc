@@ -12,6 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/measured_model.h"
 #include "cli/perplexity.h"
+#include "cli/progress.h"
 
 namespace mlxcel {
 namespace {
@@ -88,22 +89,20 @@ Result<int> run(const PerplexityArguments& a, const TextToIds& to_ids) {
     return open_model(std::move(checkpoint), a.model.open, engine, std::ref(bar));
   }());
   TRY(OpenMeasuredModel measured, OpenMeasuredModel::make(model));
-  ContentionWatch watch;
+  const InterruptWaits waits;  // Ctrl-C keeps what is there
+  ProgressLine progress;
   TRY(const PerplexityResult r,
-      measure_perplexity(measured, ids, a.options, [](int64_t done, int64_t total, double ppl) {
-        if (is_terminal(2)) {
-          std::fprintf(stderr, "\rwindow %lld of %lld, perplexity %.4f",
-                       static_cast<long long>(done), static_cast<long long>(total), ppl);
-        }
+      measure_perplexity(measured, ids, a.options, [&](int64_t done, int64_t total, double ppl) {
+        progress.show(cat("perplexity ", ppl, ", window"), done, total);
         return !interrupted();
       }));
-  if (is_terminal(2)) std::fputs("\r\033[K", stderr);
-  p.run.contention = watch.stop();
+  progress.clear();
   p.results = {
       {"perplexity", r.perplexity()},
       {"mean_nll", r.mean()},
       {"windows", r.windows},
       {"window", std::min<int64_t>(a.options.window, static_cast<int64_t>(ids.size()))},
+      {"interrupted", interrupted()},
       {"scored_positions", static_cast<int64_t>(r.nll.size())},
       {"ids_sha256", sha256_hex({reinterpret_cast<const char*>(ids.data()), ids.size() * 4})},
       {"backend", backend_json(model.backend->info())}};
@@ -129,7 +128,6 @@ Result<int> run(const PerplexityArguments& a, const TextToIds& to_ids) {
     p.program.baseline_version = baseline;
     p.machine = machine_facts();
     p.run.order = "windows in order", p.run.warmup = "none: not a time";
-    p.run.contention = {};  // a busy machine gives the same bytes
     p.metrics = {{"perplexity", "1", {r.perplexity()}}};
     TRY(const std::string name, write_record(a.record, make_record(p)));
     std::fprintf(stderr, "record: %s\n", name.c_str());

@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/measured_model.h"
 #include "cli/perplexity.h"
+#include "cli/progress.h"
 
 namespace mlxcel {
 namespace {
@@ -44,14 +45,13 @@ Result<int> trace(TraceArguments a, const TextToIds& to_ids) {
     return open_model(std::move(checkpoint), a.model.open, engine, std::ref(bar));
   }());
   TRY(OpenMeasuredModel measured, OpenMeasuredModel::make(model));
-  TRY(Trace t, make_trace(measured, ids, a.options, [](int64_t done, int64_t total) {
-        if (is_terminal(2)) {
-          std::fprintf(stderr, "\rrow %lld of %lld", static_cast<long long>(done),
-                       static_cast<long long>(total));
-        }
+  const InterruptWaits waits;  // Ctrl-C keeps the whole chunks that are there
+  ProgressLine progress;
+  TRY(Trace t, make_trace(measured, ids, a.options, [&](int64_t done, int64_t total) {
+        progress.show("row", done, total);
         return !interrupted();
       }));
-  if (is_terminal(2)) std::fputs("\r\033[K", stderr);
+  progress.clear();
   const BackendInfo info = model.backend->info();
   t.facts["model"] = file_name(model.checkpoint.path());
   t.facts["command"] = reduced_command(command_words());

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/kernel_buffers.h"
 #include "cli/measured_model.h"
+#include "cli/progress.h"
 #include "evidence/kernel_bench.h"
 #include "evidence/statistics.h"
 #include "kernels/isa.h"
@@ -137,10 +138,11 @@ Result<int> run(const TuneArguments& a) {
   const MachineFacts machine = machine_facts();
   const std::string version = program_facts().commit;
   const InterruptWaits waits;  // Ctrl-C keeps what is there
-  size_t done = 0;
+  ProgressLine progress;
+  int64_t done = 0;
   for (const Shape& s : shapes) {
+    progress.show("shape", done++, std::ssize(shapes));
     if (interrupted()) break;
-    if (is_terminal(2)) std::fprintf(stderr, "\r\033[K%zu of %zu", ++done, shapes.size());
     const auto variants = measure(s, a.samples);
     const TuneChoice c = choose_variant(variants);
     const TuneKey key = {cat("matmul/", s.format->name),
@@ -149,14 +151,14 @@ Result<int> run(const TuneArguments& a) {
     for (const TuneVariant& v : variants) {
       if (v.name == c.variant) table.add({key, c.variant, median(v.seconds)});
     }
-    if (is_terminal(2)) std::fputs("\r\033[K", stderr);
+    progress.clear();
     std::printf("%-14s %-28s %-12s %6.3fx  %s\n", key.kernel.c_str(), key.bucket.c_str(),
                 c.variant.c_str(), c.speedup, c.reason.c_str());
     std::fflush(stdout);
   }
   const std::string text = table.text();
-  return write_file(a.file, text.data(), static_cast<int64_t>(text.size())) ? Result<int>(0)
-                                                                            : Result<int>(1);
+  TRY_OK(write_file(a.file, text.data(), static_cast<int64_t>(text.size())));
+  return 0;
 }
 
 }  // namespace

@@ -34,6 +34,14 @@ std::string described_version(const TableRow& row) {
   return "no version";
 }
 
+// What a row of a server's table is of besides its model; "" in others.
+std::string load_of(const TableRow& row) {
+  if (row.at("concurrency").empty()) return "";
+  const auto rate = row.number("rate");
+  return cat(" at ", row.at("concurrency"),
+             rate && *rate > 0 ? cat(", ", row.at("rate"), "/s") : "");
+}
+
 class TableComparer {
  public:
   TableComparer(const BenchTable& before, const BenchTable& after,
@@ -93,7 +101,7 @@ class TableComparer {
     std::set<std::string> twice;
     std::set<std::string>& seen = &table == &before_ ? seen_before_ : seen_after_;
     for (const TableRow& row : table.rows) {
-      const std::string model = names_.resolved(row.at("model"));
+      const std::string model = names_.resolved(row.at("model")) + load_of(row);
       std::string why;
       if (table.name.kind != "embeddings" && names_.embeds(row.at("model"))) {
         why = "embeds or ranks: not part of a generation roster";
@@ -145,7 +153,7 @@ class TableComparer {
                    100 * o_.prompt_tolerance, " % apart");
       }
     }
-    for (const char* column : {"batch", "width", "mode", "rotation"}) {
+    for (const char* column : {"batch", "width", "mode", "rotation", "endpoint", "texts"}) {
       if (!a.at(column).empty() && !b.at(column).empty() && a.at(column) != b.at(column))
         return cat(column, " ", a.at(column), " against ", b.at(column));
     }
@@ -195,7 +203,7 @@ class TableComparer {
       }
       for (const TableRow& row : t.rows) {
         if (row.at("hardware") == a.at("hardware") && row.status() == "ok" &&
-            names_.resolved(row.at("model")) == model && row.number(o_.metric) &&
+            names_.resolved(row.at("model")) + load_of(row) == model && row.number(o_.metric) &&
             *day_number(row.at("date")) > *day_number(a.at("date"))) {
           warn(cat(model, ": the row of ", a.at("date"), " (", a.at(o_.metric),
                    ") is superseded by ", t.file, " (", row.at(o_.metric), ")"));

@@ -220,6 +220,31 @@ TEST(Compare, SupersededRowsAreWarnedOf) {
       warned("metal_m1_2026-09-07.csv", row("a", 109, "2026-09-07", "0123abcd", 512, "ok", "m1")));
 }
 
+TEST(Compare, LoadsOfAServerAreRowsOfTheirOwn) {
+  const std::string header =
+      "model,prompt_tokens,generated_tokens,endpoint,concurrency,rate,throughput_tok_s,date,"
+      "hardware,mlxcel_commit\n";
+  const auto rows = [&](const std::string& date, double factor, const std::string& endpoint) {
+    return table("mlxcel_h_batch_" + date + ".csv",
+                 cat("a,512,64,", endpoint, ",1,0,", 10 * factor, ",", date, ",h,0123abcd\n",
+                     "a,512,64,", endpoint, ",4,0,", 30 * factor, ",", date, ",h,0123abcd\n",
+                     "a,512,64,", endpoint, ",4,2,", 20 * factor, ",", date, ",h,0123abcd\n"),
+                 header);
+  };
+  CompareOptions o;
+  o.metric = "throughput_tok_s";
+  const auto c = compared(rows("2026-09-06", 1, "chat"), rows("2026-09-09", 2, "chat"), o);
+  ASSERT_EQ(c.pairs.size(), 3u);
+  EXPECT_EQ(c.pairs[0].model, "a at 1");
+  EXPECT_EQ(c.pairs[1].model, "a at 4");
+  EXPECT_EQ(c.pairs[2].model, "a at 4, 2/s");
+  EXPECT_DOUBLE_EQ(c.median_ratio, 2);
+  const auto other =
+      compared(rows("2026-09-06", 1, "chat"), rows("2026-09-09", 2, "completions"), o);
+  EXPECT_TRUE(other.pairs.empty());
+  EXPECT_NE(drop_of(other, "a at 1").find("endpoint"), std::string::npos);
+}
+
 TEST(Compare, NamesResolveThroughTheCatalog) {
   const auto c = compared(table(kBefore, row("old-name", 100, "2026-09-06")),
                           table(kAfter, row("name", 110, "2026-09-09")), {}, {},

@@ -1,6 +1,7 @@
 #include "evidence/csv.h"
 
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/cat.h"
@@ -38,6 +39,39 @@ constexpr Column kColumns[] = {{"model", "model.name"},
                                {"rotation", "run.rotation"},
                                {"status", ""}};
 
+// A row for each load: how many requests at once, or how many a second.
+constexpr Column kServeColumns[] = {{"model", "model.name"},
+                                    {"prompt_tokens", "results.prompt_tokens"},
+                                    {"generated_tokens", "results.output_tokens"},
+                                    {"endpoint", "results.load.endpoint"},
+                                    {"texts", "results.load.texts"},
+                                    {"concurrency", "results.load.concurrency"},
+                                    {"rate", "results.load.rate"},
+                                    {"throughput_tok_s", "metrics.throughput_tok_s.median"},
+                                    {"requests_s", "metrics.requests_s.median"},
+                                    {"goodput_s", "metrics.goodput_s.median"},
+                                    {"ttft_ms_p50", "metrics.ttft_ms_p50.median"},
+                                    {"ttft_ms_p95", "metrics.ttft_ms_p95.median"},
+                                    {"itl_ms_p50", "metrics.itl_ms_p50.median"},
+                                    {"itl_ms_p95", "metrics.itl_ms_p95.median"},
+                                    {"e2e_ms_p50", "metrics.e2e_ms_p50.median"},
+                                    {"e2e_ms_p95", "metrics.e2e_ms_p95.median"},
+                                    {"failed", "results.failed"},
+                                    {"date", ""},
+                                    {"hardware", "machine.label"},
+                                    {"mlxcel_version", "program.mlxcel_version"},
+                                    {"mlxcel_commit", "program.mlxcel_commit"},
+                                    {"mlx_commit", "program.mlx_commit"},
+                                    {"baseline_version", "program.baseline_version"},
+                                    {"compiler", "program.compiler"},
+                                    {"quantization", "model.quantization"},
+                                    {"status", ""}};
+
+std::span<const Column> columns_of(TableKind kind) {
+  if (kind == TableKind::kText) return kColumns;
+  return kServeColumns;
+}
+
 std::string text_at(const json::object& r, std::string_view path) {
   const json::value* v = value_at(r, path);
   if (v == nullptr) return "";
@@ -63,24 +97,31 @@ std::string cell(const Column& c, const json::object& r) {
   return text_at(r, c.path);
 }
 
+TableKind kind_of(const json::object& record) {
+  if (text_at(record, "kind") != "serve") return TableKind::kText;
+  const std::string endpoint = text_at(record, "results.load.endpoint");
+  return endpoint == "embeddings" || endpoint == "rerank" ? TableKind::kEmbeddings
+                                                          : TableKind::kBatch;
+}
+
 }  // namespace
 
-std::string csv_header() {
+std::string csv_header(TableKind kind) {
   std::vector<std::string> names;
-  for (const Column& c : kColumns) names.emplace_back(c.name);
+  for (const Column& c : columns_of(kind)) names.emplace_back(c.name);
   return csv_line(names) + "\n";
 }
 
 std::string csv_record_row(const json::object& record) {
   std::vector<std::string> cells;
-  for (const Column& c : kColumns) cells.push_back(cell(c, record));
+  for (const Column& c : columns_of(kind_of(record))) cells.push_back(cell(c, record));
   return csv_line(cells) + "\n";
 }
 
 std::string csv_status_row(const std::string& model, const std::string& status,
-                           const std::string& hardware) {
+                           const std::string& hardware, TableKind kind) {
   std::vector<std::string> cells;
-  for (const Column& c : kColumns) {
+  for (const Column& c : columns_of(kind)) {
     const std::string name = c.name;
     cells.push_back(name == "model"      ? model
                     : name == "status"   ? status
@@ -91,9 +132,14 @@ std::string csv_status_row(const std::string& model, const std::string& status,
   return csv_line(cells) + "\n";
 }
 
+std::string table_stem_end(TableKind kind, const std::string& hardware, const std::string& time) {
+  constexpr const char* kNames[] = {"", "batch_", "embeddings_"};
+  return cat(hardware, "_", kNames[static_cast<int>(kind)], time.substr(0, 10));
+}
+
 std::string csv_table_stem(const json::object& r) {
-  return cat(text_at(r, "results.backend.name"), "_", text_at(r, "machine.label"), "_",
-             text_at(r, "time").substr(0, 10));
+  return cat(text_at(r, "results.backend.name"), "_",
+             table_stem_end(kind_of(r), text_at(r, "machine.label"), text_at(r, "time")));
 }
 
 std::map<std::string, std::string> csv_tables(const RecordStore& store) {

@@ -61,12 +61,16 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-Result<EqualResult> compare_outputs(const EqualOptions& o) {
+Result<EqualResult> compare_outputs(const EqualOptions& o, const std::function<void(int)>& on_run) {
   TRY(const std::string refused, refusal(o));
   if (!refused.empty()) return EqualResult{Equality::kInconclusive, refused, 0};
-  TRY(const std::string first, output(o, o.baseline));
-  TRY(const std::string arm, output(o, o.arm));
-  TRY(const std::string second, output(o, o.baseline));
+  std::string outputs[3];
+  const EqualSide* const sides[] = {&o.baseline, &o.arm, &o.baseline};
+  for (int i = 0; i < 3; i++) {
+    if (on_run) on_run(i);
+    TRY(outputs[i], output(o, *sides[i]));
+  }
+  const auto& [first, arm, second] = outputs;
   EqualResult r;
   r.bytes = static_cast<int64_t>(first.size());
   const auto blank = [](const std::string& s) {

@@ -5,6 +5,7 @@
 // with itself (it runs twice).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ struct EqualResult {
 };
 
 // An Error if a program cannot be run. Exit statuses: the verdict as a number.
-Result<EqualResult> compare_outputs(const EqualOptions& options);
+// `on_run` hears how many of the three runs are done.
+Result<EqualResult> compare_outputs(const EqualOptions& options,
+                                    const std::function<void(int done)>& on_run = {});
 
 std::string shell_quoted(const std::string& word);
 

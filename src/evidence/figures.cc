@@ -43,6 +43,11 @@ Result<std::string> figure(std::string_view head, const RecordStore& store,
   const json::value* publishable = value_at(r->content, "run.publishable");
   if (publishable == nullptr || !publishable->is_bool() || !publishable->get_bool())
     return Error{Code::kInvalid, cat(name, ": the record is not publishable")};
+  const std::string_view commit = r->content.at("program").at("mlxcel_commit").get_string();
+  if (commit == "unknown" || commit.ends_with("-dirty")) {
+    return Error{Code::kInvalid,
+                 cat(name, ": expected a program built from a commit, found ", commit)};
+  }
   TRY(const std::string text, fill(head.substr(colon + 2), r->content));
   return cat(text, " ([record](", folder, "/", name, "))");
 }

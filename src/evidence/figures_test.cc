@@ -8,6 +8,7 @@
 #include "evidence/csv.h"
 #include "evidence/plot.h"
 #include "evidence/record.h"
+#include "evidence/table.h"
 
 namespace mlxcel {
 namespace {
@@ -17,10 +18,11 @@ struct Folder {
   explicit Folder(const char* test) : path(testing::TempDir() + "figures_test_" + test) {
     std::filesystem::remove_all(path);
   }
-  void add(std::vector<double> decode, const std::string& model = "tiny") {
+  void add(std::vector<double> decode, const std::string& model = "tiny",
+           const std::string& commit = "0123abcd") {
     RecordParts p;
     p.kind = "decode", p.command = {"mlxcel"}, p.program.version = "0.1.0";
-    p.program.commit = "0123abcd", p.machine.label = "zen4-2c", p.machine.cpu = "x";
+    p.program.commit = commit, p.machine.label = "zen4-2c", p.machine.cpu = "x";
     p.model = {model, "Q4_1", {{"a.gguf", 1, std::string(64, '0')}}};
     p.metrics = {{"decode_tok_s", "tok/s", std::move(decode)}, {"prefill_tok_s", "tok/s", {2000}}};
     p.results = {{"prompt_tokens", 512},
@@ -90,6 +92,12 @@ TEST(Figures, Refusals) {
     return r.problems.empty() ? "" : r.problems[0];
   };
   EXPECT_NE(problem(document(f.name, "")).find("not publishable"), std::string::npos);
+  for (const char* commit : {"0123abcd-dirty", "unknown"}) {
+    f.add({100, 101, 102}, "tiny", commit);
+    const auto r = render(document(f.name, ""), f.store(), "evidence");
+    ASSERT_EQ(r.problems.size(), 1u);
+    EXPECT_NE(r.problems[0].find("built from a commit"), std::string::npos) << r.problems[0];
+  }
   EXPECT_NE(problem(document("gone.json", "")).find("found none"), std::string::npos);
   EXPECT_NE(problem("<!-- evidence x.json: a -->\n").find("expected"), std::string::npos);
   EXPECT_EQ(problem("```\n<!-- evidence x.json: a -->\n```\n"), "");
@@ -124,6 +132,34 @@ TEST(Csv, HasThePagesNamesAndColumns) {
   ASSERT_EQ(tables.size(), 1u);
   EXPECT_EQ(tables.begin()->first.find("single"), std::string::npos);
   EXPECT_NE(tables.begin()->second.find("\"other, larger\""), std::string::npos);
+}
+
+TEST(Csv, ServersHaveARowForEachLoad) {
+  RecordParts p;
+  p.kind = "serve", p.command = {"mlxcel"}, p.machine.label = "h";
+  p.model = {"tiny", "Q4_1", {}};
+  p.metrics = {{"throughput_tok_s", "tok/s", {10, 12, 11}}, {"ttft_ms_p95", "ms", {7}}};
+  p.results = {{"prompt_tokens", 512},
+               {"output_tokens", 64},
+               {"failed", 1},
+               {"backend", {{"name", "mlxcel"}}},
+               {"load", {{"endpoint", "chat"}, {"texts", 1}, {"concurrency", 4}, {"rate", 0.5}}}};
+  json::object r = make_record(p);
+  EXPECT_EQ(csv_table_stem(r).substr(0, 15), "mlxcel_h_batch_");
+  const auto t = parse_table(csv_table_stem(r) + ".csv",
+                             csv_header(TableKind::kBatch) + csv_record_row(r) +
+                                 csv_status_row("x", "FAIL:bench", "h", TableKind::kBatch));
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ(t->name.kind, "batch");
+  EXPECT_EQ(t->rows.at(0).number("throughput_tok_s"), 11);
+  EXPECT_EQ(t->rows.at(0).number("ttft_ms_p95"), 7);
+  EXPECT_EQ(t->rows.at(0).at("concurrency"), "4");
+  EXPECT_EQ(t->rows.at(0).at("rate"), "0.5");
+  EXPECT_EQ(t->rows.at(0).at("goodput_s"), "");
+  EXPECT_EQ(t->rows.at(0).status(), "NOT_PUBLISHABLE");  // its spread
+  EXPECT_EQ(t->rows.at(1).status(), "FAIL:bench");
+  r.at("results").at("load").as_object()["endpoint"] = "rerank";
+  EXPECT_EQ(csv_table_stem(r).substr(0, 20), "mlxcel_h_embeddings_");
 }
 
 TEST(Plot, DrawsEachRecord) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cat.h"
 #include "evidence/statistics.h"
 
 #if defined(__x86_64__)
@@ -143,6 +144,12 @@ ScenarioTimes measure_scenario(const KernelCase& base, const KernelCase& arm,
     }
   }
   return t;
+}
+
+Status check_two_paths(const KernelCase& base, const KernelCase& arm) {
+  if (base.path != arm.path) return Ok{};
+  return Error{Code::kInvalid,
+               cat(arm.shape, ": expected two dispatch paths, found ", arm.path, " in both arms")};
 }
 
 double peak_flops() {

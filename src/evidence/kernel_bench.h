@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace mlxcel {
 
 struct KernelCase {
@@ -47,6 +49,9 @@ struct ScenarioTimes {
 ScenarioTimes measure_scenario(const KernelCase& base, const KernelCase& arm,
                                const std::function<void()>& forward, bool cold, int64_t cache_bytes,
                                int samples);
+
+// Refuses two arms of one dispatch path: they measure nothing.
+Status check_two_paths(const KernelCase& base, const KernelCase& arm);
 
 // Operations per second of one thread that does nothing but f32 multiply-adds, in the widest
 // vectors of this CPU.

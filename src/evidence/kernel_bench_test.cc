@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include <set>
-
 namespace mlxcel {
 namespace {
 
@@ -53,6 +51,15 @@ TEST(Scenario, PairsAreOfTheSameSampleAndKnowTheirRatio) {
   t.pipe_base = {1, 1, 1}, t.pipe_arm = {2, 4, 1};
   EXPECT_EQ(t.iso_x(), 2);     // of 2, 3, 1
   EXPECT_EQ(t.pipe_x(), 0.5);  // of 1/2, 1/4, 1
+}
+
+TEST(Scenario, TwoArmsOfOnePathAreRefused) {
+  KernelCase a, b;
+  a.path = "sample/avx2", b.path = "sort/avx2";
+  EXPECT_TRUE(check_two_paths(a, b));
+  b.path = a.path;
+  EXPECT_NE(check_two_paths(a, b).error().message.find("found sample/avx2 in both arms"),
+            std::string::npos);
 }
 
 TEST(Scenario, RunsBothArmsOverAllCopies) {

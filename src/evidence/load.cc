@@ -54,6 +54,8 @@ void quantiles(const std::vector<double>& seconds, double (&ms)[4]) {
 
 }  // namespace
 
+bool embeds(std::string_view endpoint) { return endpoint == "embeddings" || endpoint == "rerank"; }
+
 std::vector<LoadRequest> plan_load(const LoadOptions& o, int repeat) {
   // Any 64-bit mix does: it only has to differ between repetitions.
   std::mt19937_64 random(o.seed * 1000003 + static_cast<uint64_t>(repeat + 1));
@@ -64,6 +66,7 @@ std::vector<LoadRequest> plan_load(const LoadOptions& o, int repeat) {
   double due = 0;
   for (LoadRequest& r : all) {
     r.prompt = cat(prefix, prefix.empty() || own == 0 ? "" : " ", words(random, own));
+    for (int i = 0; o.embeds && i < o.texts; i++) r.texts.push_back(words(random, o.prompt_words));
     r.due_s = due;
     if (o.rate > 0) due -= std::log(uniform(random)) / o.rate;
   }
@@ -91,7 +94,7 @@ LoadFigures load_figures(std::span<const Outcome> outcomes, const LoadOptions& o
   }
   if (f.good == 0) return f;
   const double seconds = end - start;
-  f.throughput_tok_s = f.output_tokens / seconds;
+  f.throughput_tok_s = (options.embeds ? f.prompt_tokens : f.output_tokens) / seconds;
   f.requests_s = f.good / seconds, f.goodput_s = within / seconds;
   f.prompt_tokens /= f.good, f.output_tokens /= f.good, f.cached_tokens /= f.good;
   quantiles(first, f.ttft_ms), quantiles(gaps, f.itl_ms), quantiles(whole, f.e2e_ms);

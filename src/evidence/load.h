@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +22,8 @@ struct LoadOptions {
   int output_tokens = 64;
   int warmup = 8;  // requests before each repetition, not counted
   int repeats = 3;
+  int texts = 1;        // of a request that embeds; documents of one that ranks
+  bool embeds = false;  // answers have no tokens: those of the prompts count
   uint64_t seed = 1;
   double ttft_limit_s = 0, itl_limit_s = 0;  // goodput counts answers within both; 0: no limit
 };
@@ -28,7 +31,11 @@ struct LoadOptions {
 struct LoadRequest {
   double due_s = 0;  // from the start of the repetition; only with a rate
   std::string prompt;
+  std::vector<std::string> texts;  // what is embedded or ranked
 };
+
+// Whether an endpoint answers with numbers instead of tokens: "embeddings", "rerank".
+bool embeds(std::string_view endpoint);
 
 // Repetition `repeat` of the load; repetition -1 is a warm-up. No two requests have the same
 // prompt.

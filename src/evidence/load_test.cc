@@ -38,6 +38,19 @@ TEST(Load, FiguresAreThoseOfHandAndPaper) {
   EXPECT_EQ(load_figures({}, o).good, 0);
 }
 
+TEST(Load, WhatEmbedsCountsItsPrompts) {
+  LoadOptions o;
+  o.embeds = true, o.texts = 3, o.prompt_words = 4, o.requests = 2;
+  for (const LoadRequest& r : plan_load(o, 0)) {
+    ASSERT_EQ(r.texts.size(), 3u);
+    EXPECT_NE(r.texts[0], r.texts[1]);
+    for (const std::string& t : r.texts) EXPECT_EQ(std::count(t.begin(), t.end(), ' '), 3);
+  }
+  const std::vector<Outcome> all = {answer(0, {1}, 0), answer(1, {4}, 0)};
+  EXPECT_DOUBLE_EQ(load_figures(all, o).throughput_tok_s, 20.0 / 4);
+  EXPECT_TRUE(embeds("rerank") && embeds("embeddings") && !embeds("chat"));
+}
+
 TEST(Load, PlansAreRepeatableAndDistinct) {
   LoadOptions o;
   o.requests = 200, o.rate = 20, o.prompt_words = 30, o.prefix_words = 10, o.warmup = 3;

@@ -75,8 +75,7 @@ Result<PerplexityResult> measure_perplexity(
     }
     result.nll.insert(result.nll.end(), scores.begin(), scores.end());
     result.windows++;
-    if (on_window && !on_window(result.windows, windows, result.perplexity()))
-      return Error{Code::kCancelled, "perplexity: interrupted"};
+    if (on_window && !on_window(result.windows, windows, result.perplexity())) break;
   }
   return result;
 }

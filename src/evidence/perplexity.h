@@ -26,7 +26,7 @@ struct PerplexityResult {
   double perplexity() const;
 };
 
-// `on_window` hears how many of how many windows are done; false stops (kCancelled).
+// `on_window` hears how many of how many windows are done; false stops, and those count.
 Result<PerplexityResult> measure_perplexity(
     MeasuredModel& model, std::span<const int32_t> ids, const PerplexityOptions& options,
     const std::function<bool(int64_t done, int64_t total, double perplexity)>& on_window = {});

@@ -18,17 +18,19 @@ std::string gigabytes(int64_t bytes) {
   return text;
 }
 
-SweepRow row_of(const FoundModel& model, Result<json::object> measured) {
-  SweepRow row = {model.name, "ok", "", {}};
+std::vector<SweepRow> rows_of(const FoundModel& model, Result<std::vector<json::object>> measured) {
   if (!measured) {
-    row.status = "FAIL:bench", row.reason = measured.error().message;
-    return row;
+    std::string reason = reduced_paths(measured.error().message);
+    std::replace(reason.begin(), reason.end(), '\n', ' ');
+    return {{model.name, "FAIL:bench", std::move(reason), {}}};
   }
-  row.record = std::move(*measured);
-  const json::value* publishable = value_at(row.record, "run.publishable");
-  if (publishable == nullptr || !publishable->is_bool() || !publishable->get_bool())
-    row.status = "NOT_PUBLISHABLE";
-  return row;
+  std::vector<SweepRow> rows;
+  for (json::object& record : *measured) {
+    const json::value* publishable = value_at(record, "run.publishable");
+    const bool fine = publishable != nullptr && publishable->is_bool() && publishable->get_bool();
+    rows.push_back({model.name, fine ? "ok" : "NOT_PUBLISHABLE", "", std::move(record)});
+  }
+  return rows;
 }
 
 std::string text_at(const json::object& record, std::string_view path) {
@@ -101,7 +103,7 @@ Result<SweepResult> run_sweep(const std::vector<SweepEntry>& plan, const SweepOp
       result.not_reached.push_back(e.model.name);
       continue;
     }
-    SweepRow row = {e.model.name, e.skip, "", {}};
+    std::vector<SweepRow> rows = {{e.model.name, e.skip, "", {}}};
     if (measured) {
       const std::chrono::duration<double> past = std::chrono::steady_clock::now() - start;
       // Time goes with bytes: reading, decoding and loading all do.
@@ -119,15 +121,18 @@ Result<SweepResult> run_sweep(const std::vector<SweepEntry>& plan, const SweepOp
         result.not_reached.push_back(e.model.name);
         continue;
       }
-      row = row_of(e.model, hooks.measure(e.model));
+      auto measured_now = hooks.measure(e.model);
       bytes_done += e.model.bytes, bytes_left -= e.model.bytes;
-      if (hooks.interrupted()) {  // what ended it is not the model's fault
+      if (hooks.interrupted() && !measured_now) {  // what ended it is not the model's fault
         result.not_reached.push_back(e.model.name);
         continue;
       }
+      rows = rows_of(e.model, std::move(measured_now));
     }
-    TRY_OK(hooks.on_row(row));
-    result.rows.push_back(std::move(row));
+    for (SweepRow& row : rows) {
+      TRY_OK(hooks.on_row(row));
+      result.rows.push_back(std::move(row));
+    }
   }
   return result;
 }
@@ -141,7 +146,8 @@ std::string sweep_note(const std::string& table, const SweepResult& result, cons
     if (row.status.starts_with("SKIP:")) {
       excluded += cat("- ", row.model, ": ", row.status, "\n");
     } else {
-      order += cat(order.empty() ? "" : ", ", row.model);
+      if (order != row.model && !order.ends_with(", " + row.model))
+        order += cat(order.empty() ? "" : ", ", row.model);
     }
     if (row.status == "NOT_PUBLISHABLE") {
       unsteady += cat("- ", row.model, ": ", text_at(row.record, "run.refusals"), "\n");
@@ -156,10 +162,13 @@ std::string sweep_note(const std::string& table, const SweepResult& result, cons
   out += cat("- Program: mlxcel ", program.version, ", ", program.commit, ", ", program.compiler,
              ", MLX ", program.mlx_commit, "\n");
   if (!any.empty()) {
-    out +=
-        cat("- Work: ", text_at(any, "results.prompt_tokens"), " tokens of prompt, ",
-            text_at(any, "results.gen_tokens"), " decoded, batch ", text_at(any, "results.batch"),
-            "; warm-up: ", text_at(any, "run.warmup"), "; medians of the repetitions\n");
+    const std::string load = text_at(any, "results.load");
+    out += "- Work: ";
+    out += load.empty() ? cat(text_at(any, "results.prompt_tokens"), " tokens of prompt, ",
+                              text_at(any, "results.gen_tokens"), " decoded, batch ",
+                              text_at(any, "results.batch"))
+                        : cat("a server under the load ", load, " and what the rows say");
+    out += cat("; warm-up: ", text_at(any, "run.warmup"), "; medians of the repetitions\n");
   }
   out += cat("- Each model in a process of its own; rest of ", o.cooldown_s, " s before each, ",
              o.big_cooldown_s, " s around one above ", gigabytes(kBigModel), "\n");

@@ -46,8 +46,9 @@ struct SweepRow {
 };
 
 struct SweepHooks {
-  std::function<Result<json::object>(const FoundModel&)> measure;  // the record
-  std::function<Status(const SweepRow&)> on_row;                   // at once, so that it is kept
+  // Its records: one, or one for each load of a server.
+  std::function<Result<std::vector<json::object>>(const FoundModel&)> measure;
+  std::function<Status(const SweepRow&)> on_row;  // at once, so that it is kept
   std::function<void(const std::string& line)> on_progress;
   std::function<void(double seconds)> rest;
   std::function<bool()> interrupted;

@@ -130,9 +130,9 @@ TEST(Sweep, GoesOnAfterFailuresAndTellsEachRow) {
   std::vector<std::string> told;
   std::vector<double> rests;
   SweepHooks hooks;
-  hooks.measure = [](const FoundModel& m) -> Result<json::object> {
-    if (m.name == "bad") return Error{Code::kInvalid, "exit status 139"};
-    return record_of(m.name, m.name != "noisy");
+  hooks.measure = [](const FoundModel& m) -> Result<std::vector<json::object>> {
+    if (m.name == "bad") return Error{Code::kInvalid, "/a/b/program:\nexit status 139"};
+    return std::vector{record_of(m.name, m.name != "noisy")};
   };
   hooks.on_row = [&](const SweepRow& r) -> Status {
     told.push_back(cat(r.model, " ", r.status));
@@ -150,7 +150,7 @@ TEST(Sweep, GoesOnAfterFailuresAndTellsEachRow) {
   EXPECT_NE(progress.find("model 2 of 4: bad (0.0 GB), 0:0"), std::string::npos) << progress;
   const std::string note = sweep_note("cpu_h_2026-11-30.csv", *r, o, "mlxcel bench decode all",
                                       machine_facts(), {"0.1.0", "0123abcd"});
-  EXPECT_NE(note.find("- bad: exit status 139"), std::string::npos) << note;
+  EXPECT_NE(note.find("- bad: program: exit status 139\n"), std::string::npos) << note;
   EXPECT_NE(note.find("- Order: big, bad, noisy, good"), std::string::npos);
   EXPECT_NE(note.find("- noisy: [\"decode_tok_s: spread"), std::string::npos) << note;
 }
@@ -158,15 +158,23 @@ TEST(Sweep, GoesOnAfterFailuresAndTellsEachRow) {
 TEST(Sweep, AnInterruptionKeepsWhatItHas) {
   const auto plan = plan_sweep(models({{"a", 1}, {"b", 1}, {"c", 1}}), {.memory_bytes = 1000});
   int measured = 0;
+  bool whole = true;  // whether the model under way had something to keep
   SweepHooks hooks;
-  hooks.measure = [&](const FoundModel& m) -> Result<json::object> {
+  hooks.measure = [&](const FoundModel& m) -> Result<std::vector<json::object>> {
     measured++;
-    return record_of(m.name, true);
+    if (measured == 2 && !whole) return Error{Code::kInvalid, "exit status 130"};
+    return std::vector{record_of(m.name, true)};
   };
   hooks.on_row = [](const SweepRow&) -> Status { return Ok{}; };
   hooks.on_progress = [](const std::string&) {};
   hooks.interrupted = [&] { return measured >= 2; };
-  const auto r = run_sweep(plan, {}, hooks);
+  auto r = run_sweep(plan, {}, hooks);
+  ASSERT_TRUE(r);
+  ASSERT_EQ(r->rows.size(), 2u);
+  EXPECT_EQ(r->rows[1].model, "b");
+  EXPECT_EQ(r->not_reached, std::vector<std::string>{"c"});
+  measured = 0, whole = false;  // its process was interrupted as well: no failure of its own
+  r = run_sweep(plan, {}, hooks);
   ASSERT_TRUE(r);
   ASSERT_EQ(r->rows.size(), 1u);
   EXPECT_EQ(r->rows[0].model, "a");
@@ -230,6 +238,8 @@ TEST(Stale, FindsAProgramOfOtherSources) {
   EXPECT_NE(c.reason(first).find("src/evidence/a.cc has changed"), std::string::npos);
   c.age_program(-5);  // built after the edit
   EXPECT_EQ(c.reason(first + "-dirty"), "");
+  // A clean stamp says that the edit came after the build, whatever the files' times say.
+  EXPECT_NE(c.reason(first).find("has changed"), std::string::npos);
   c.age_program(60);
   EXPECT_NE(c.reason(first + "-dirty").find("has changed"), std::string::npos);
   c.commit();

@@ -107,8 +107,8 @@ Result<Trace> make_trace(MeasuredModel& model, std::span<const int32_t> all, con
   TRY_OK(check(model, all, o));
   const int64_t chunks =
       std::min<int64_t>(o.max_chunks, (static_cast<int64_t>(all.size()) - 1 - o.prefill) / o.chunk);
-  const int64_t rows = chunks * o.chunk, length = o.prefill + rows;
-  const auto ids = all.first(static_cast<size_t>(length) + 1);
+  int64_t rows = chunks * o.chunk, length = o.prefill + rows;
+  auto ids = all.first(static_cast<size_t>(length) + 1);
   EngineOptions e;
   e.context = static_cast<int32_t>(length + 2), e.max_sequences = 1;
   e.max_rows = std::max(512, o.chunk), e.max_head_rows = o.chunk + 1;
@@ -138,11 +138,16 @@ Result<Trace> make_trace(MeasuredModel& model, std::span<const int32_t> all, con
     for (const float x : logits) finite &= std::isfinite(x);
     if (!finite || position >= length) return;
     trace.rows.push_back(row_of(position, ids[static_cast<size_t>(position) + 1], logits, o.top));
-    going = !on_row || on_row(static_cast<int64_t>(trace.rows.size()), rows);
+    going = going && (!on_row || on_row(static_cast<int64_t>(trace.rows.size()), rows));
   };
   TRY_OK(run(std::move(traced)));
-  if (!going) return Error{Code::kCancelled, "trace: interrupted"};
   if (!finite) return Error{Code::kInvalid, "trace: expected finite logits, found others"};
+  if (!going) {  // the whole chunks that there are
+    rows = std::ssize(trace.rows) / o.chunk * o.chunk, length = o.prefill + rows;
+    if (rows == 0) return Error{Code::kCancelled, "trace: interrupted"};
+    trace.rows.resize(static_cast<size_t>(rows));
+    ids = all.first(static_cast<size_t>(length) + 1);
+  }
   if (static_cast<int64_t>(trace.rows.size()) != rows) {
     return Error{Code::kInvalid, cat("trace: expected ", rows, " rows, found ", trace.rows.size())};
   }

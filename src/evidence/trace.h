@@ -36,7 +36,8 @@ struct Trace {
   std::vector<TraceRow> rows;
 };
 
-// Refuses a corpus that is too short for one forward, and logits that are not finite.
+// Refuses a corpus that is too short for one forward, and logits that are not finite. `on_row`
+// hears of each row; false stops, and the whole chunks so far count.
 Result<Trace> make_trace(MeasuredModel& model, std::span<const int32_t> ids,
                          const TraceOptions& options,
                          const std::function<bool(int64_t done, int64_t total)>& on_row = {});

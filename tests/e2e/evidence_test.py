@@ -16,10 +16,13 @@ import tempfile
 import time
 import unittest
 
+from terminal import Terminal
+
 BIN = pathlib.Path(sys.argv[1])
 CORE = BIN / "mlxcel-core"
 # The tests run programs of a tree that may have changes.
-ENV = {**os.environ, "BENCH_ALLOW_STALE_BINARY": "1", "MLXCEL_HW_LABEL": "h"}
+ENV = {**os.environ, "BENCH_ALLOW_STALE_BINARY": "1", "MLXCEL_HW_LABEL": "h",
+       "MLXCEL_BENCH_LLC_BYTES": "2000000"}  # the read bandwidth is measured quickly
 QUICK = ("--prompt-tokens", "16", "--gen-tokens", "8", "--reps", "2", "-t", "1")
 
 
@@ -57,6 +60,7 @@ class Sweep(unittest.TestCase):
             self.assertIn("model 3 of 3", r.stderr)
             table, = (t / "out").glob("cpu_h_*.csv")
             found = rows(table)
+            self.assertEqual(len(found), 5)  # a row for each folder
             self.assertEqual(found["a"]["status"], "SKIP:duplicate_of=a-again")
             self.assertEqual(found["link"]["status"], "SKIP:duplicate_of=a-again")
             self.assertEqual(found["broken"]["status"], "FAIL:bench")
@@ -133,6 +137,82 @@ class Sweep(unittest.TestCase):
             self.assertIn("stale", run(*command, status=1, BENCH_ALLOW_STALE_BINARY="0").stderr)
             self.assertFalse(pathlib.Path(t, "out").exists())
             run(*command)
+
+
+class Long(unittest.TestCase):
+    """What takes long says how long, and Ctrl-C ends it with what it has."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.t = cls.folder.name
+        synth(cls.t + "/models/m")
+        rng = random.Random(1)
+        pathlib.Path(cls.t, "ids.txt").write_text(" ".join(str(rng.randrange(500)) for _ in range(60000)))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def interrupted(self, *args, progress, done=r"\d+"):
+        """What the command printed that was interrupted when so much was done."""
+        terminal = Terminal(str(CORE), *args, env=ENV)
+        seen = terminal.wait_for(progress + f" {done} of " + r"\d+, \d+:\d\d left")
+        terminal.type("\x03")
+        status, rest = terminal.end()
+        self.assertEqual(status, 130, seen + rest)
+        return seen + rest
+
+    def record(self, folder):
+        written, = pathlib.Path(self.t, folder).iterdir()
+        return json.loads(written.read_text())
+
+    def test_decode(self):
+        self.interrupted("bench", "decode", "-m", self.t + "/models/m", "--prompt-tokens", "16", "--gen-tokens", "8", "--reps",
+                         "100000", "-t", "1", "--record", self.t + "/decode", progress="repetition", done=r"(?:[3-9]|\d\d+)")
+        record = self.record("decode")
+        self.assertTrue(record["results"]["interrupted"])
+        self.assertLess(len(record["metrics"]["decode_tok_s"]["samples"]), 100000)
+
+    def test_kernel(self):
+        out = self.interrupted("bench", "kernel", "rms_norm", "--samples", "3", "--record", self.t + "/kernel", progress="case")
+        self.assertIn("rotation=1", out)
+        self.assertTrue(self.record("kernel")["results"]["interrupted"])
+
+    def test_scenario(self):
+        self.interrupted("bench", "kernel", "fused_norm_rope", "--samples", "3", "--record", self.t + "/scenario", progress="case")
+        self.assertLess(len(self.record("scenario")["results"]["cases"]), 18)
+
+    def test_cost(self):
+        self.interrupted("bench", "cost", "-m", self.t + "/models/m", "--widths", "2,4,8", "--rounds", "10000", "--prompt-tokens", "16",
+                         "--gen-tokens", "8", "-t", "1", progress="run")
+
+    def test_perplexity(self):
+        self.interrupted("perplexity", "-m", self.t + "/models/m", self.t + "/ids.txt", "-w", "8", "-t", "1", "--record", self.t + "/ppl",
+                         progress="window")
+        record = self.record("ppl")
+        self.assertTrue(record["results"]["interrupted"])
+        self.assertLess(record["results"]["windows"], 60000 // 8)
+
+    def test_trace(self):
+        trace = pathlib.Path(self.t, "trace.tsv")
+        self.interrupted("trace", self.t + "/models/m", self.t + "/ids.txt", "4", "400", "4", "0", "-t", "1", "-o", trace, progress="row")
+        self.assertIn("The logits are equal", run(CORE, "trace", "compare", trace, trace).stdout)
+        rows = sum(line[0] != "#" for line in trace.read_text().splitlines())
+        self.assertEqual(rows % 4, 0)
+        self.assertTrue(0 < rows < 1600, rows)
+
+    def test_tune(self):
+        self.interrupted("tune", "-m", self.t + "/models/m", "--samples", "5", "-o", self.t + "/tune.json", progress="shape")
+        self.assertGreater(len(json.loads(pathlib.Path(self.t, "tune.json").read_text())["entries"]), 0)
+
+    def test_equal(self):
+        program = f"{self.t}/slow"
+        pathlib.Path(program).write_text("#!/bin/sh\necho a\n")
+        os.chmod(program, 0o755)
+        terminal = Terminal(str(CORE), "bench", "equal", "--baseline", program, "--arm-flags=-x", "-m", "m", "-p", "p", env=ENV)
+        terminal.wait_for(r"run 2 of 3, \d+:\d\d left")
+        self.assertIn("EQUAL", terminal.end()[1])
 
 
 class Compare(unittest.TestCase):
@@ -228,6 +308,19 @@ class Catalog(unittest.TestCase):
             self.assertIn("decode_h_", page)
 
 
+class History(unittest.TestCase):
+    def test_a_record_must_name_a_commit_of_its_checkout(self):
+        with tempfile.TemporaryDirectory() as t:
+            synth(t + "/m")
+            git = "git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x"
+            subprocess.run(f"git init -q && {git}", shell=True, check=True, cwd=t)
+            run(CORE, "bench", "decode", "-m", t + "/m", *QUICK, "--record", t + "/evidence")
+            r = run(CORE, "evidence", "check", "--root", t, status=1)
+            self.assertIn("expected a commit of this history", r.stdout)
+            shutil.rmtree(t + "/.git")
+            self.assertIn("note: this is no git checkout", run(CORE, "evidence", "check", "--root", t).stdout)
+
+
 class Cost(unittest.TestCase):
     def test_fits_and_refuses(self):
         with tempfile.TemporaryDirectory() as t:
@@ -287,7 +380,7 @@ class Quiet(unittest.TestCase):
                 return pathlib.Path(f"/proc/{sleeper.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
             def until(wanted):  # a signal takes a moment
-                for _ in range(500):
+                for _ in range(6000):
                     if state() == wanted:
                         break
                     time.sleep(0.01)

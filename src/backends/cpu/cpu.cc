@@ -121,19 +121,10 @@ class Cpu final : public CpuBackend {
   }
 
   Tensor rope(const Tensor& x, const Rope& rope) override {
-    const int64_t heads = x.shape[1], dim = x.shape[2], half = rope.dims() / 2, row = heads * dim;
-    CHECK(step_->position_axes == 1 && rope.dims() <= dim);
+    CHECK(step_->position_axes == 1 && rope.dims() <= x.shape[2]);
     const Tensor y = make(x.shape);
     const float* table = angles(rope);
-    each_row(x.shape[0], [&](int64_t r) {
-      rope_row({.x = at(x) + r * row,
-                .y = at(y) + r * row,
-                .cosine = table + 2 * r * half,
-                .sine = table + (2 * r + 1) * half,
-                .heads = heads,
-                .head_dim = dim,
-                .dims = rope.dims()});
-    });
+    each_row(x.shape[0], [&](int64_t r) { turn_row(x, y, r, table, rope.dims()); });
     return y;
   }
 
@@ -256,6 +247,27 @@ class Cpu final : public CpuBackend {
     arena_.release(mark);
   }
 
+  // Few rows: each while it is in the cache.
+  Tensor rope_append(KvLayer where, const Tensor& q, const Tensor& k, const Tensor& v,
+                     const Rope& rope) override {
+    if (!options_.fused_rope_append || step_->rows() > kAlone)
+      return Ops::rope_append(where, q, k, v, rope);
+    CHECK(step_->position_axes == 1 && rope.dims() <= q.shape[2] && rope.dims() <= k.shape[2]);
+    const Tensor turned_k = make(k.shape), turned_q = make(q.shape);
+    const float* table = angles(rope);
+    const int64_t keys = k.shape[1] * k.shape[2], values = v.shape[1] * v.shape[2];
+    for (const Segment& s : step_->segments) {
+      for (int32_t i = 0; i < s.rows; i++) {
+        const int64_t r = s.first_row + i;
+        turn_row(k, turned_k, r, table, rope.dims());
+        kv_.append_row(s, i, where, at(turned_k) + r * keys, at(v) + r * values, 0,
+                       static_cast<int>(k.shape[1]));
+        turn_row(q, turned_q, r, table, rope.dims());
+      }
+    }
+    return turned_q;
+  }
+
  private:
   struct Angles {
     const Rope* rope = nullptr;
@@ -278,9 +290,22 @@ class Cpu final : public CpuBackend {
     return {&w, bias == nullptr ? nullptr : cpu(*bias), at(y)};
   }
 
+  // x, y: [rows, heads, head_dim]; table: angles()
+  void turn_row(const Tensor& x, const Tensor& y, int64_t r, const float* table, int64_t dims) {
+    const int64_t heads = x.shape[1], dim = x.shape[2], row = heads * dim, half = dims / 2;
+    rope_row({.x = at(x) + r * row,
+              .y = at(y) + r * row,
+              .cosine = table + 2 * r * half,
+              .sine = table + (2 * r + 1) * half,
+              .heads = heads,
+              .head_dim = dim,
+              .dims = dims});
+  }
+
+  static constexpr int64_t kAlone = 8;  // rows: fewer are done before others would have started
+
   template <class F>
   void each_row(int64_t rows, F f) {
-    constexpr int64_t kAlone = 8;  // rows: fewer are done before others would have started
     if (rows <= kAlone) {
       for (int64_t r = 0; r < rows; r++) f(r);
       return;
@@ -421,6 +446,8 @@ Result<CpuOptions> cpu_options_from_environment() {
     return Error{Code::kInvalid,
                  cat("MLXCEL_CPU_KV: expected f16, bf16 or int8, found \"", kv, "\"")};
   }
+  const std::string fused = environment("MLXCEL_FUSED_ROPE_APPEND");
+  if (!fused.empty()) options.fused_rope_append = fused != "0";
   return options;
 }
 

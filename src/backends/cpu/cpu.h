@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "backends/cpu/fused_defaults.h"
 #include "kernels/attention/attention.h"
 #include "ops/backend.h"
 
@@ -15,9 +16,10 @@ struct CpuOptions {
   int threads = 0;                 // 0: what this process may use
   bool float_activations = false;  // MLXCEL_CPU_ACT=f32: activations are not rounded to int8
   KvType kv = KvType::kF16;        // MLXCEL_CPU_KV: f16, bf16 or int8
+  bool fused_rope_append = kFusedRopeAppendDefault;  // MLXCEL_FUSED_ROPE_APPEND: 0 or 1
 };
 
-// Options as the environment sets them: MLXCEL_CPU_ACT, MLXCEL_CPU_KV.
+// Options as the environment sets them.
 Result<CpuOptions> cpu_options_from_environment();
 
 class CpuBackend : public Backend {

@@ -57,32 +57,38 @@ void CpuKv::copy_page(int group, PageId from, PageId to) {
   std::memcpy(memory + to * g.page_bytes(), memory + from * g.page_bytes(), g.page_bytes());
 }
 
-void CpuKv::append(const Step& step, KvLayer at, const float* k, const float* v, ThreadTeam& team) {
+void CpuKv::append_row(const Segment& s, int32_t i, KvLayer at, const float* k, const float* v,
+                       int head_begin, int head_end) {
   Group& g = groups_[at.group];
   const KvGroup& spec = g.spec;
-  const int64_t keys = static_cast<int64_t>(spec.kv_heads) * spec.key_dim;
-  const int64_t values = static_cast<int64_t>(spec.kv_heads) * spec.value_dim;
   std::byte* layer = g.memory.data() + at.layer * spec.kv_heads * g.head_bytes;
   const bool pad = g.key_dim != spec.key_dim || g.value_dim != spec.value_dim;
+  const int32_t position = s.start + i;
+  const PageId page = s.tables[at.group][position / kPagePositions];
+  for (int h = head_begin; h < head_end; h++) {
+    KvAppendArgs a;
+    a.k = k + h * spec.key_dim, a.v = v + h * spec.value_dim;
+    a.page = layer + page * g.page_bytes() + h * g.head_bytes, a.type = type_;
+    a.slot = position % kPagePositions, a.key_dim = g.key_dim, a.value_dim = g.value_dim;
+    float padded_k[1024], padded_v[1024];
+    if (pad) {
+      CHECK(g.key_dim <= 1024 && g.value_dim <= 1024);
+      std::fill(std::copy_n(a.k, spec.key_dim, padded_k), padded_k + g.key_dim, 0.0f);
+      std::fill(std::copy_n(a.v, spec.value_dim, padded_v), padded_v + g.value_dim, 0.0f);
+      a.k = padded_k, a.v = padded_v;
+    }
+    append_kv(a);
+  }
+}
+
+void CpuKv::append(const Step& step, KvLayer at, const float* k, const float* v, ThreadTeam& team) {
+  const KvGroup& spec = groups_[at.group].spec;
+  const int64_t keys = static_cast<int64_t>(spec.kv_heads) * spec.key_dim;
+  const int64_t values = static_cast<int64_t>(spec.kv_heads) * spec.value_dim;
   const auto one_segment = [&](const Segment& s, int head_begin, int head_end) {
     for (int32_t i = 0; i < s.rows; i++) {
-      const int32_t position = s.start + i;
-      const PageId page = s.tables[at.group][position / kPagePositions];
-      for (int h = head_begin; h < head_end; h++) {
-        const int64_t row = s.first_row + i;
-        KvAppendArgs a;
-        a.k = k + row * keys + h * spec.key_dim, a.v = v + row * values + h * spec.value_dim;
-        a.page = layer + page * g.page_bytes() + h * g.head_bytes, a.type = type_;
-        a.slot = position % kPagePositions, a.key_dim = g.key_dim, a.value_dim = g.value_dim;
-        float padded_k[1024], padded_v[1024];
-        if (pad) {
-          CHECK(g.key_dim <= 1024 && g.value_dim <= 1024);
-          std::fill(std::copy_n(a.k, spec.key_dim, padded_k), padded_k + g.key_dim, 0.0f);
-          std::fill(std::copy_n(a.v, spec.value_dim, padded_v), padded_v + g.value_dim, 0.0f);
-          a.k = padded_k, a.v = padded_v;
-        }
-        append_kv(a);
-      }
+      const int64_t row = s.first_row + i;
+      append_row(s, i, at, k + row * keys, v + row * values, head_begin, head_end);
     }
   };
   constexpr int64_t kAlone = 16;  // rows: fewer are written faster than they are handed over

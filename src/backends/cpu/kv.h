@@ -25,6 +25,9 @@ class CpuKv {
 
   // k [rows, kv_heads, key_dim], v [rows, kv_heads, value_dim]
   void append(const Step& step, KvLayer at, const float* k, const float* v, ThreadTeam& team);
+  // Row i of a segment: k [kv_heads, key_dim], v [kv_heads, value_dim]; heads [begin, end) of it.
+  void append_row(const Segment& s, int32_t i, KvLayer at, const float* k, const float* v,
+                  int head_begin, int head_end);
   // q [rows, heads, key_dim] -> out [rows, heads, value_dim]; the name of the path taken.
   const char* attend(const Step& step, KvLayer at, const AttendSpec& spec, const float* q,
                      float* out, ThreadTeam& team);
