@@ -90,6 +90,27 @@ Status open_backend(const OpenOptions& options, const MemoryNeed& need, OpenMode
   return Ok{};
 }
 
+// What a plan may count on: nine tenths of it are used.
+int64_t available_to(const OpenOptions& options, const Backend& on) {
+  if (options.ignore_memory) return -1;
+  const int64_t free = memory_of(on);
+  return options.memory > 0 ? std::min(free, (options.memory + 8) / 9 * 10) : free;
+}
+
+// Family, backend and plan: all but the weights.
+Status fit(const Checkpoint& checkpoint, const OpenOptions& options, const EngineOptions& engine,
+           OpenModel& m) {
+  TRY(m.family, make_family(checkpoint.config()));
+  TRY(const EngineOptions sized, with_arena(checkpoint.config(), engine));
+  const auto plan = [&](const Backend& on) -> Status {
+    TRY(const int64_t weights, weight_bytes(checkpoint, visit(*m.family), on));
+    TRY(m.plan, plan_memory(m.family->facts(), on, weights, sized, available_to(options, on)));
+    return Ok{};
+  };
+  TRY_OK(open_backend(options, plan, m));
+  return plan(*m.backend);
+}
+
 }  // namespace
 
 Result<Checkpoint> open_named(const std::string& name) {
@@ -139,21 +160,26 @@ Status choose_isa(const std::string& wanted) {
                                    ", which this CPU attains")};
 }
 
+Result<MemoryPlan> fit_model(const Checkpoint& checkpoint, const OpenOptions& options,
+                             const EngineOptions& engine) {
+  OpenModel m;
+  TRY_OK(fit(checkpoint, options, engine, m));
+  return m.plan;
+}
+
+Result<int64_t> usable_memory(const OpenOptions& options) {
+  OpenModel m;
+  TRY_OK(open_backend(
+      options, [](const Backend&) -> Status { return Ok{}; }, m));
+  return memory_of(*m.backend) / 10 * 9;
+}
+
 Result<OpenModel> open_model(Checkpoint checkpoint, const OpenOptions& options,
                              const EngineOptions& engine,
                              const std::function<void(int64_t, int64_t)>& progress) {
   OpenModel m;
   m.checkpoint = std::move(checkpoint);
-  TRY(m.family, make_family(m.checkpoint.config()));
-  TRY(const EngineOptions sized, with_arena(m.checkpoint.config(), engine));
-  const auto plan = [&](const Backend& on) -> Status {
-    TRY(const int64_t weights, weight_bytes(m.checkpoint, visit(*m.family), on));
-    const int64_t available = options.ignore_memory ? -1 : memory_of(on);
-    TRY(m.plan, plan_memory(m.family->facts(), on, weights, sized, available));
-    return Ok{};
-  };
-  TRY_OK(open_backend(options, plan, m));
-  TRY_OK(plan(*m.backend));
+  TRY_OK(fit(m.checkpoint, options, engine, m));
   TRY_OK(load_weights(m.checkpoint, visit(*m.family), *m.backend, progress));
   return m;
 }

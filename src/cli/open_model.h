@@ -21,6 +21,7 @@ struct OpenOptions {
   std::string isa;              // "": the best, or MLXCEL_ISA
   std::string device = "auto";  // auto, cpu, cuda or cuda:N
   bool ignore_memory = false;   // load even if it does not seem to fit
+  int64_t memory = 0;           // bytes to keep within; 0: nine tenths of what is free
 };
 
 struct OpenModel {
@@ -52,6 +53,11 @@ struct Budget {
   int64_t usable() const { return available / 10 * 9; }
   bool fits() const { return plan.total() <= usable(); }
 };
+// The plan that open_model would load by: what fits.
+Result<MemoryPlan> fit_model(const Checkpoint& checkpoint, const OpenOptions& options,
+                             const EngineOptions& engine);
+// Bytes that models may take where these options put them: nine tenths of what is free.
+Result<int64_t> usable_memory(const OpenOptions& options);
 Result<Budget> plan_model(const Checkpoint& checkpoint, const OpenOptions& options,
                           const EngineOptions& engine);
 

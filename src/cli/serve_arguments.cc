@@ -15,15 +15,14 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
   sub.add_option("--port", http.port, "TCP port; 0: any free one")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
-  sub.add_option("--api-key", a.server.api.api_keys,
-                 "A key that requests must bring; may be repeated")
+  sub.add_option("--api-key", a.api_keys, "A key that requests must bring; may be repeated")
       ->delimiter(',')
       ->take_all()
       ->allow_extra_args(false);
   sub.add_option("--api-key-file", a.key_file, "Keys, one a line");
   sub.add_option("--ssl-cert-file", http.certificate, "Certificate chain, PEM: serve HTTPS");
   sub.add_option("--ssl-key-file", http.key, "Its private key, PEM");
-  sub.add_option("--cors-origins", a.server.api.cors_origins,
+  sub.add_option("--cors-origins", a.server.router.cors_origins,
                  "Origins whose pages may ask, comma-separated; localhost: all of this machine; "
                  "*: all; \"\": none")
       ->capture_default_str();
@@ -44,6 +43,24 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
       ->check(CLI::Range(1, 86400));
 }
 
+void add_models_arguments(CLI::App& sub, ServeArguments& a) {
+  server::SettingValues& s = a.server.settings;
+  sub.add_option("--models-dir", a.models_dir,
+                 "Serve every model of this folder: each is loaded when a request names it");
+  sub.add_option("--models-max", s.models_max,
+                 "Models loaded at once, least recently used go first; 0: any number")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 16));
+  sub.add_option("--models-memory", s.models_memory,
+                 "Bytes that loaded models may take together, e.g. 8G (default: what is free)")
+      ->transform(CLI::AsSizeValue(false));
+  sub.add_option(
+         "--sleep-idle-seconds", s.sleep_idle_seconds,
+         "Unload a model that nobody asked for so long; the next request loads it; -1: never")
+      ->capture_default_str()
+      ->check(CLI::Range(-1, 1 << 30));
+}
+
 void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
   sub.add_option("--parallel", a.parallel, "Requests that run at once")
       ->capture_default_str()
@@ -55,11 +72,12 @@ void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
                  "Prompt rows of a step, in chunks: others wait at most this long")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
-  sub.add_option("--max-queue-depth", a.server.max_queue,
+  sub.add_option("--max-queue-depth", a.server.settings.max_queue_depth,
                  "Requests that may wait; more get 429 and Retry-After")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 20));
-  sub.add_option("--request-timeout", a.request_time, "Seconds after which a request ends")
+  sub.add_option("--request-timeout", a.server.settings.request_timeout,
+                 "Seconds after which a request ends")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 24));
   sub.add_option("--drain-timeout", a.drain_time, "Seconds for running requests after SIGTERM")
@@ -73,6 +91,9 @@ void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
   bytes("--prompt-cache-capacity-bytes", a.cache_bytes,
         "Bytes of KV kept of earlier prompts, least recently used go first (default: all that "
         "nobody uses)");
+  sub.add_option("--slot-save-path", a.server.api.slot_folder,
+                 "Folder where POST /slots/N?action=save keeps the KV of a slot, for restore")
+      ->check(CLI::ExistingDirectory);
   sub.add_flag("--no-prompt-cache", a.no_prefix_cache, "Do not reuse the KV of equal beginnings");
 }
 
@@ -86,15 +107,16 @@ void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
          [&a](const std::string& format) { a.raw_reasoning = format == "none"; },
          "none: reasoning stays in the content; deepseek, auto: apart, as reasoning_content")
       ->check(CLI::IsMember({"none", "deepseek", "auto"}));
+  server::SettingValues& s = a.server.settings;
   const auto usual = [&](const char* flag, auto& value, const char* text) {
     sub.add_option(flag, value, text);
   };
-  usual("-n,--n-predict", a.max_tokens, "max_tokens of requests that name none; -1: no limit");
-  usual("--temp,--temperature", a.temperature, "temperature of requests that name none");
-  usual("--top-k", a.top_k, "top_k of those");
-  usual("--top-p", a.top_p, "top_p of those");
-  usual("--min-p", a.min_p, "min_p of those");
-  usual("--repetition-penalty,--repeat-penalty", a.repetition_penalty,
+  usual("-n,--n-predict", s.max_tokens, "max_tokens of requests that name none; -1: no limit");
+  usual("--temp,--temperature", s.temperature, "temperature of requests that name none");
+  usual("--top-k", s.top_k, "top_k of those");
+  usual("--top-p", s.top_p, "top_p of those");
+  usual("--min-p", s.min_p, "min_p of those");
+  usual("--repetition-penalty,--repeat-penalty", s.repetition_penalty,
         "repetition_penalty of those");
 }
 
@@ -103,13 +125,15 @@ void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
 void add_serve_arguments(CLI::App& sub, ServeArguments& a) {
   add_model_arguments(sub, a.model);
   add_offline_argument(sub, a.offline);
-  sub.add_option("-a,--alias", a.aliases, "A further name of the model; may be repeated")
+  sub.add_option("-a,--alias", a.aliases,
+                 "A further name of the model, or with --models-dir ALIAS=MODEL; may be repeated")
       ->delimiter(',')
       ->take_all()
       ->allow_extra_args(false);
   sub.add_option("-c,--ctx-size", a.model.context,
                  "Tokens of prompt and answer together (default: the model's)")
       ->check(CLI::Range(2, 1 << 27));
+  add_models_arguments(sub, a);
   add_network_arguments(sub, a);
   add_scheduling_arguments(sub, a);
   add_chat_arguments(sub, a);

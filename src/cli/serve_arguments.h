@@ -1,7 +1,6 @@
 // The flags of `mlxcel serve` and mlxcel-server.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +14,16 @@ struct ServeArguments {
   ModelArguments model;
   server::ServerOptions server;
   std::vector<std::string> aliases;
+  std::vector<std::string> api_keys;
+  std::string models_dir;  // "": one model
   std::string key_file, template_file, dialect;
   bool raw_reasoning = false;
   int parallel = 4, prefill_chunk = 256, batch_prefill = 1;
   bool no_prefix_cache = false, json_log = false, quiet = false;
   bool offline = false, estimate = false;
   int64_t cache_bytes = 0, kv_bytes = 0;  // 0: what memory allows
-  int request_time = 600, drain_time = 30, ping_time = 15, idle_time = 75;
+  int drain_time = 30, ping_time = 15, idle_time = 75;
   int body_mebibytes = 16;
-  // Of requests that do not say; none: generation_config.json, then OpenAI's.
-  std::optional<float> temperature, top_p, min_p, repetition_penalty;
-  std::optional<int> top_k, max_tokens;
 };
 
 void add_serve_arguments(CLI::App& sub, ServeArguments& a);

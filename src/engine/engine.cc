@@ -303,8 +303,53 @@ EngineStats Engine::stats() const {
   return s;
 }
 
+// Whether a request of a whole context still finds pages beside those that are held and `more`.
+bool Engine::leaves_a_context(std::span<const int32_t> more) const {
+  for (int g = 0; g < kv_.groups(); g++) {
+    int32_t held = more[g];
+    for (const KvTables& kv : held_) held += kv_.held(kv, g);
+    const int32_t one = kv_.needed(g, options_.context, options_.prefill_chunk);
+    if (held + one > kv_.pool(g).size()) return false;
+  }
+  return true;
+}
+
+Result<KvTables*> Engine::hold_known(std::span<const int32_t> tokens) {
+  const Error none = {Code::kNotFound, "kv: expected a prompt that the prefix cache holds"};
+  if (!kv_.prefix_cache().enabled()) return none;
+  KvTables& kv = held_.emplace_back();
+  const auto all = static_cast<int32_t>(tokens.size());
+  kv_.attach(kv, "", tokens, all / kPagePositions * kPagePositions, true, {});
+  if (const int32_t whole = kv.node_pages * kPagePositions; kv.positions > whole) {
+    kv_.release(kv);  // a part of a page came along: without it a window begins elsewhere
+    kv_.attach(kv, "", tokens, whole, true, {});
+  }
+  const bool known = kv.node_pages > 0;
+  if (known && leaves_a_context(std::vector<int32_t>(kv_.groups(), 0))) return &kv;
+  let_go(&kv);
+  return known ? Error{Code::kExhausted, "kv: expected room for one more context"} : none;
+}
+
+Result<KvTables*> Engine::hold_new(int32_t pages, std::span<const int32_t> first) {
+  const Error full = {Code::kExhausted,
+                      cat("kv: expected room for ", pages, " pages beside one context")};
+  std::vector<int32_t> more;
+  for (const int32_t f : first) more.push_back(pages - f);
+  if (!kv_.prefix_cache().enabled() || !leaves_a_context(more)) return full;
+  KvTables& kv = held_.emplace_back();
+  if (kv_.take_pages(kv, "", pages, first)) return &kv;
+  held_.pop_back();
+  return full;
+}
+
+void Engine::let_go(KvTables* held) {
+  kv_.release(*held);
+  held_.remove_if([&](const KvTables& kv) { return &kv == held; });
+}
+
 Status Engine::check_integrity() const {
   std::vector<const KvTables*> tables;
+  for (const KvTables& kv : held_) tables.push_back(&kv);
   for (const auto& [id, s] : sequences_) {
     tables.push_back(&s->kv);
     if (s->kv.positions > static_cast<int32_t>(s->tokens.size()))

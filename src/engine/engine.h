@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -76,6 +77,22 @@ class Engine {
     }
   }
 
+  // ---- pages that are held for a file (kv_file.h), between two steps
+
+  // The KV of a whole beginning of `tokens`, as the prefix cache knows it: kNotFound if it does
+  // not.
+  Result<KvTables*> hold_known(std::span<const int32_t> tokens);
+  // New pages for `pages` pages, in each group but for those before first[g]; kExhausted.
+  Result<KvTables*> hold_new(int32_t pages, std::span<const int32_t> first);
+  // Gives the prefix cache what was written to new pages: the KV of `tokens`.
+  void publish(KvTables* held, std::span<const int32_t> tokens) {
+    kv_.publish_pages(*held, tokens);
+  }
+  void let_go(KvTables* held);
+  void forget(std::span<const int32_t> tokens) { kv_.forget("", tokens); }
+  Backend& backend() { return backend_; }
+  const FamilyFacts& facts() const { return family_.facts(); }
+
   EngineStats stats() const;
   const EngineOptions& options() const { return options_; }
   void clear_prefix_cache() { kv_.clear_prefix_cache(); }
@@ -85,6 +102,7 @@ class Engine {
  private:
   Engine(const Family& family, Backend& backend, const EngineOptions& options);
 
+  bool leaves_a_context(std::span<const int32_t> more) const;
   void reap_cancelled();
   void reap_expired();
   int32_t limit(const Request& request) const;
@@ -105,6 +123,7 @@ class Engine {
   Scheduler scheduler_;
   std::atomic<RequestId> next_id_ = 1;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
+  std::list<KvTables> held_;
   std::vector<Sequence*> finished_;   // to destroy at the end of the step
   std::vector<RequestId> cancelled_;  // since the last step
   std::vector<RequestId> expired_;    // scratch

@@ -222,6 +222,39 @@ void KvCache::release(KvTables& kv) {
   kv.node_pages = kv.positions = 0;
 }
 
+// ---- files
+
+bool KvCache::take_pages(KvTables& kv, const std::string& key, int32_t pages,
+                         std::span<const int32_t> first) {
+  CHECK(kv.node == kNoNode && first.size() == pools_.size() && cache_.enabled());
+  kv.pages.assign(pools_.size(), std::vector<PageId>());
+  kv.first.assign(first.begin(), first.end());
+  kv.node = cache_.root(key);
+  cache_.pin(kv.node);
+  for (int g = 0; g < groups(); g++) {
+    kv.pages[g].assign(first[g], kNoPage);
+    while (static_cast<int32_t>(kv.pages[g].size()) < pages) {
+      const PageId page = take(g);
+      if (page == kNoPage) {
+        release(kv);
+        return false;
+      }
+      kv.pages[g].push_back(page);
+    }
+  }
+  return true;
+}
+
+void KvCache::publish_pages(KvTables& kv, std::span<const int32_t> tokens) {
+  kv.positions = static_cast<int32_t>(tokens.size());
+  CHECK(kv.positions % kPagePositions == 0 && kv.positions <= room(kv));
+  publish(kv, tokens);
+}
+
+void KvCache::forget(const std::string& key, std::span<const int32_t> tokens) {
+  cache_.forget(cache_.find(key, tokens, static_cast<int32_t>(tokens.size())).node);
+}
+
 // ---- checking
 
 Status KvCache::check(std::span<const KvTables* const> sequences) const {

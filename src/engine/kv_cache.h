@@ -73,6 +73,16 @@ class KvCache {
   bool truncate(KvTables& kv, int32_t positions);
   void release(KvTables& kv);  // gives everything back
 
+  // For KV that comes from a file: pages of one's own for `first.size()` groups, `pages` of them in
+  // each but for those before first[g]. False, and nothing held, if they cannot be had.
+  // REQUIRES: kv holds nothing; the prefix cache is on.
+  bool take_pages(KvTables& kv, const std::string& key, int32_t pages,
+                  std::span<const int32_t> first);
+  // Gives the prefix cache what take_pages took, now written: the KV of `tokens`, whole pages.
+  void publish_pages(KvTables& kv, std::span<const int32_t> tokens);
+  // Drops the pages of `tokens` that nobody else needs, from the end.
+  void forget(const std::string& key, std::span<const int32_t> tokens);
+
   // Recounts everything from the tables of all sequences.
   Status check(std::span<const KvTables* const> sequences) const;
 

@@ -225,6 +225,16 @@ void PrefixCache::clear() {
   while (oldest_ != kNoNode) remove_leaf(oldest_);
 }
 
+void PrefixCache::forget(NodeId node) {
+  while (node != kNoNode && nodes_[node].key == nullptr && nodes_[node].users == 0 &&
+         nodes_[node].children.empty()) {
+    const NodeId up = nodes_[node].parent;
+    const bool last = nodes_[up].key != nullptr;
+    remove_leaf(node);
+    node = last ? kNoNode : up;
+  }
+}
+
 Status PrefixCache::check(const std::vector<int32_t>& pins) const {
   const auto broken = [](const auto&... what) { return Error{Code::kCorrupt, cat(what...)}; };
   std::vector<int32_t> users(nodes_.size(), 0);

@@ -60,6 +60,8 @@ class PrefixCache {
   // Makes at least one page of `group` free; false if every cached page is in use.
   bool evict(int group);
   void clear();  // of all nodes without users
+  // Removes the node and those above it, up to the first that has users or other children.
+  void forget(NodeId node);
 
   int32_t nodes() const { return live_; }
   int32_t node_ids() const { return static_cast<int32_t>(nodes_.size()); }

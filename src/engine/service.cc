@@ -1,23 +1,23 @@
 #include "engine/service.h"
 
 #include <algorithm>
+#include <future>
 
 #include "base/cat.h"
 
 namespace mlxcel {
 
 Service::Service(Engine& engine, const ServiceOptions& options)
-    : engine_(engine),
-      most_in_flight_(engine.options().max_sequences + options.max_queue),
-      thread_([this] { loop(); }) {}
+    : engine_(engine), max_queue_(options.max_queue), thread_([this] { loop(); }) {}
 
 Result<RequestId> Service::submit(Request request) {
   TRY_OK(engine_.check(request));
   const std::lock_guard lock(mutex_);
   if (closed_) return Error{Code::kCancelled, "engine: shutting down"};
-  if (in_flight_ >= most_in_flight_)
+  const int32_t most = engine_.options().max_sequences + max_queue_;
+  if (in_flight_ >= most)
     return Error{Code::kExhausted, cat("engine: ", in_flight_.load(), " requests are running or ",
-                                       "waiting, expected fewer than ", most_in_flight_)};
+                                       "waiting, expected fewer than ", most)};
   in_flight_++;
   const RequestId id = engine_.next_id();
   queue_.push_back({id, std::move(request)});
@@ -29,6 +29,21 @@ void Service::cancel(RequestId id) {
   const std::lock_guard lock(mutex_);
   cancels_.push_back(id);
   orders_.notify_one();
+}
+
+Status Service::between_steps(std::function<void(Engine& engine)> work) {
+  std::promise<void> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return Error{Code::kCancelled, "engine: shutting down"};
+    work_.emplace_back([&] {
+      work(engine_);
+      done.set_value();
+    });
+    orders_.notify_one();
+  }
+  done.get_future().wait();
+  return Ok{};
 }
 
 // ---- the engine's thread
@@ -47,6 +62,8 @@ void Service::loop() {
       engine_.add(q.id, std::move(q.request));
     }
     taken_.clear();
+    for (const auto& work : taken_work_) work();
+    taken_work_.clear();
     for (const RequestId id : taken_cancels_) engine_.cancel(id);
     taken_cancels_.clear();
     engine_.step();
@@ -70,11 +87,12 @@ void Service::check_idle(std::unique_lock<std::mutex>& lock) {
 
 bool Service::take_orders() {
   std::unique_lock lock(mutex_);
-  if (!engine_.busy() && queue_.empty()) {
+  if (!engine_.busy() && queue_.empty() && work_.empty()) {
     check_idle(lock);
-    orders_.wait(lock, [&] { return !queue_.empty() || closed_; });
-    if (queue_.empty()) return false;
+    orders_.wait(lock, [&] { return !queue_.empty() || !work_.empty() || closed_; });
+    if (queue_.empty() && work_.empty()) return false;
   }
+  taken_work_.swap(work_);
   taken_.swap(queue_);
   taken_cancels_.swap(cancels_);
   if (cancel_all_) {

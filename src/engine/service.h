@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -30,8 +31,14 @@ class Service {
   Result<RequestId> submit(Request request);
   void cancel(RequestId id);
 
+  // Runs `work` on the engine's thread, between two steps, and returns when it has run. kCancelled
+  // after drain or stop. Not from the engine's thread.
+  Status between_steps(std::function<void(Engine& engine)> work);
+
   void drain();  // refuses new requests, and returns when all others have ended
   void stop();   // cancels everything, and returns when its callbacks have run
+
+  void set_max_queue(int32_t requests) { max_queue_ = requests; }
 
   // As of the last step, and of every request whose on_finish was called: it is counted before.
   EngineStats stats() const;
@@ -51,13 +58,14 @@ class Service {
   void close(bool cancel_all);
 
   Engine& engine_;
-  const int32_t most_in_flight_;
+  std::atomic<int32_t> max_queue_;
   std::atomic<int32_t> in_flight_ = 0;
 
   mutable std::mutex mutex_;  // of everything below
   std::condition_variable orders_;
   std::vector<Queued> queue_;
   std::vector<RequestId> cancels_;
+  std::vector<std::function<void()>> work_;
   bool closed_ = false, cancel_all_ = false;
   EngineStats stats_;
   Status integrity_ = Ok{};
@@ -65,6 +73,7 @@ class Service {
   // The engine thread's own, swapped with the two above.
   std::vector<Queued> taken_;
   std::vector<RequestId> taken_cancels_;
+  std::vector<std::function<void()>> taken_work_;
   std::vector<RequestId> live_;
   std::mutex joining_;
   std::thread thread_;  // last: starts when all else is there

@@ -2,6 +2,7 @@
 // records.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -56,11 +57,21 @@ class Backend : public Ops {
   // Copies positions [0, positions) of a page: a shared page that a sequence continues.
   virtual void copy_page(int group, PageId from, PageId to, int positions) = 0;
 
+  // A whole page's page_bytes, for files: out of a page that nobody writes, into one that nobody
+  // reads. From any thread, also while a step runs.
+  virtual Status read_page(int, PageId, std::span<std::byte>) { return no_page_files(); }
+  virtual Status write_page(int, PageId, std::span<const std::byte>) { return no_page_files(); }
+
   // Whether experts() works here; a model that needs it is refused where it does not.
   virtual bool has_experts() const { return true; }
 
   // Kernel use since the last call.
   virtual std::vector<KernelUse> take_kernel_use() { return {}; }
+
+ private:
+  Status no_page_files() const {
+    return Error{Code::kUnsupported, "device " + info().name + ": KV cannot be saved here"};
+  }
 };
 
 }  // namespace mlxcel

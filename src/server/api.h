@@ -1,4 +1,5 @@
-// What the routes share: the model, the engine's queue, options, metrics, and who is being served.
+// What the routes of one model share: the model, the engine's queue, options, metrics, and who is
+// being served. router.h finds the model of a request.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "server/errors.h"
 #include "server/fields.h"
 #include "server/http.h"
+#include "server/settings.h"
 #include "server/stores.h"
 
 namespace mlxcel::server {
@@ -26,7 +28,7 @@ struct ServedModel {
   std::string name;                  // what /v1/models lists
   std::vector<std::string> aliases;  // further names that requests may use
   const ChatModel* chat = nullptr;
-  SamplingParams defaults;  // of a request that says nothing; with the model's end ids
+  SamplingParams defaults;  // of a request that says nothing, beneath the settings; with end ids
   std::string fingerprint;  // model, version, exactness class
   std::string version;
   int64_t created = 0;     // seconds since 1970
@@ -38,23 +40,24 @@ struct ServedModel {
 };
 
 struct ApiOptions {
-  std::vector<std::string> api_keys;  // none: open to all who reach the port
-  // Pages that may ask: origins, comma-separated; "localhost" for every page of this machine, "*"
-  // for all.
-  std::string cors_origins = "localhost";
+  std::shared_ptr<Settings> settings;                                  // never null
+  std::shared_ptr<Stores> stores;                                      // never null
   text::ReasoningFormat reasoning = text::ReasoningFormat::kDeepseek;  // unless a request says
-  std::chrono::seconds request_time{600};  // then a request ends, wherever it is
   int32_t parallel = 1;
   int32_t max_choices = 16;  // n, and prompts of a completion, multiplied
+  std::string slot_folder;   // where slots are saved; "": nowhere
 };
 
-// One choice that is waiting or running, for /slots.
+// One choice that is waiting or running, for /slots. It has the lowest number that is free: those
+// below `parallel` are slots, and remember their last tokens.
 struct Activity {
   std::string request_id;
   int32_t prompt_tokens = 0;
   std::atomic<int32_t> generated{0};
   std::chrono::steady_clock::time_point since;
-  bool ended = false;  // the Api's
+  std::vector<int32_t> tokens;  // prompt and answer, if slots can be saved; the engine's thread's
+  int32_t slot = 0;             // the Api's, like `ended`
+  bool ended = false;
 };
 
 class Api {
@@ -67,28 +70,24 @@ class Api {
   Service& service;
   const std::unique_ptr<Metrics> metrics;
   std::atomic<bool> draining = false;
-  Stores stores;
+  Stores& stores;
 
-  // What refuses a request by its head: an origin that may not ask, a missing key.
-  std::optional<HttpResponse> admit(const HttpRequest& head) const;
-  // Whose stored things a request may see: a digest of its key; "" where no key is asked for.
-  std::string owner(const HttpRequest& request) const;
-  // Answers one request that was admitted.
-  void handle(std::shared_ptr<Exchange> exchange);
-
+  // Of a request that says nothing: the model's, and the settings on top.
+  SamplingParams defaults() const;
   // What was accepted begins; its end may come first, from the engine's thread.
   void begin(std::shared_ptr<Activity> a);
   void end(const std::shared_ptr<Activity>& a);
   std::vector<std::shared_ptr<Activity>> activities() const;
+  // What the last request in an idle slot was made of; none while one is answered there.
+  std::optional<std::vector<int32_t>> slot_tokens(int32_t slot) const;
+  void set_slot_tokens(int32_t slot, std::vector<int32_t> tokens);
+
+  std::mutex slot_files;  // one is written or read at a time
 
  private:
-  bool authorized(const HttpRequest& request) const;
-  std::string allowed_origin(const HttpRequest& request) const;
-  Headers common_headers(const HttpRequest& request) const;
-
-  std::vector<std::string> key_digests_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Activity>> activities_;
+  std::map<int32_t, std::vector<int32_t>> slot_tokens_;
 };
 
 }  // namespace mlxcel::server

@@ -17,6 +17,8 @@ std::string_view reason_phrase(int status) {
       {404, "Not Found"},
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
+      {409, "Conflict"},
+      {410, "Gone"},
       {413, "Content Too Large"},
       {429, "Too Many Requests"},
       {431, "Request Header Fields Too Large"},
@@ -60,6 +62,7 @@ void Exchange::start_events() {
                    {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
                    request.http10 ? "" : "Transfer-Encoding: chunked\r\n");
   wake(std::move(lock));
+  if (record_) record_->start();
 }
 
 void Exchange::append_chunk(std::string_view data) {
@@ -73,20 +76,35 @@ void Exchange::append_chunk(std::string_view data) {
 }
 
 void Exchange::event(std::string_view data, std::string_view name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!events_ || done_) return;
+  }
+  const std::string text =
+      name.empty() ? cat("data: ", data, "\n\n") : cat("event: ", name, "\ndata: ", data, "\n\n");
+  block(record_ ? record_->event(text) : text);
+}
+
+void Exchange::block(std::string_view text) {
   std::unique_lock lock(mutex_);
   if (!events_ || done_ || gone_ || overflow_) return;
-  append_chunk(name.empty() ? cat("data: ", data, "\n\n")
-                            : cat("event: ", name, "\ndata: ", data, "\n\n"));
+  append_chunk(text);
   overflow_ = pending_.size() > kMostPending;
   wake(std::move(lock));
 }
 
 void Exchange::end() {
   std::unique_lock lock(mutex_);
-  if (done_ || gone_) return;
+  if (done_) return;
   done_ = true;
-  if (!request.http10) pending_ += "0\r\n\r\n";
-  wake(std::move(lock));
+  const bool recorded = events_ && record_ != nullptr;
+  if (gone_) {
+    lock.unlock();
+  } else {
+    if (!request.http10) pending_ += "0\r\n\r\n";
+    wake(std::move(lock));
+  }
+  if (recorded) record_->end();
 }
 
 void Exchange::wake(std::unique_lock<std::mutex> lock) {
@@ -106,7 +124,19 @@ void Exchange::on_gone(std::function<void()> f) {
   f();
 }
 
+void Exchange::keep(std::shared_ptr<void> lease) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(lease));
+}
+
+bool Exchange::is_gone() const {
+  const std::lock_guard lock(mutex_);
+  return gone_;
+}
+
 void Exchange::set_common_headers(Headers headers) { common_ = std::move(headers); }
+
+void Exchange::set_record(std::shared_ptr<EventRecord> record) { record_ = std::move(record); }
 
 void Exchange::set_wake(std::function<void()> f) {
   const std::lock_guard lock(mutex_);
@@ -135,7 +165,9 @@ void Exchange::gone() {
   pending_.clear();
   const auto f = std::exchange(on_gone_, nullptr);
   wake_ = nullptr;
+  const bool goes_on = events_ && record_ != nullptr;
   lock.unlock();
+  if (goes_on) return record_->orphaned(f);
   if (f) f();
 }
 

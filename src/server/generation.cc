@@ -82,16 +82,19 @@ class Generation : public std::enable_shared_from_this<Generation> {
     activity->request_id = exchange_->request.id;
     activity->prompt_tokens = static_cast<int32_t>(prompt.tokens.size());
     activity->since = Clock::now();
+    if (!api_.options.slot_folder.empty()) activity->tokens = prompt.tokens;
     Request r;
     r.tokens = prompt.tokens;
     r.sampling = wishes_.sampling;
     r.choice = number;
     r.prefix_cache = plan_.prefix_cache;
-    r.deadline = Clock::now() + (wishes_.time.count() > 0
-                                     ? wishes_.time
-                                     : std::chrono::milliseconds(api_.options.request_time));
+    r.deadline =
+        Clock::now() + (wishes_.time.count() > 0
+                            ? wishes_.time
+                            : std::chrono::seconds(api_.options.settings->get().request_timeout));
     r.on_token = [self = shared_from_this(), &c, activity](const TokenEvent& e) {
       activity->generated++;
+      if (!activity->tokens.empty()) activity->tokens.push_back(e.token);
       return self->on_token(c, e);
     };
     r.on_finish = [self = shared_from_this(), &c, activity](const FinishEvent& e) {

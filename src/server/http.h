@@ -23,6 +23,9 @@ struct HttpRequest {
   std::string origin, host;
   std::string asked_headers;  // Access-Control-Request-Headers
   std::string accept_encoding, if_none_match;
+  std::string conversation;   // X-Conversation-Id: a stream that may be taken up again
+  std::string last_event_id;  // where
+  std::string owner;          // whose kept things it may see; set when it is admitted
   bool keep_alive = true;
   bool http10 = false;
 };
@@ -34,6 +37,17 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body;
   Headers headers;
+};
+
+// Hears what a stream says, so that it can be said again.
+class EventRecord {
+ public:
+  virtual ~EventRecord() = default;
+  virtual void start() = 0;
+  virtual std::string event(std::string_view text) = 0;  // what is sent instead of it
+  virtual void end() = 0;
+  // The client went before the end; the answer goes on unless `abandon` is called.
+  virtual void orphaned(std::function<void()> abandon) = 0;
 };
 
 // One request and its answer. All methods may be called from any thread.
@@ -55,6 +69,13 @@ class Exchange {
   void event(std::string_view data, std::string_view name = {});
   void end();
 
+  // A whole event, or several, that end with an empty line.
+  void block(std::string_view text);
+
+  // Kept until the exchange ends: what its answer needs to live so long.
+  void keep(std::shared_ptr<void> lease);
+  bool is_gone() const;  // the client went
+
   // Runs `f` when the client goes before the end, at once if it has. One function at most.
   void on_gone(std::function<void()> f);
 
@@ -67,7 +88,9 @@ class Exchange {
     bool events = false;    // may be pinged
     int status = 0;         // of the answer, once there is one
   };
-  void set_common_headers(Headers headers);   // before the route runs
+  void set_common_headers(Headers headers);  // before the route runs
+  // Hears the events, if there are any; then a client who goes ends nothing. Before the route runs.
+  void set_record(std::shared_ptr<EventRecord> record);
   void set_wake(std::function<void()> wake);  // called, from any thread, when there is output
   Output take();
   std::string ping() const;  // what keeps a stream alive
@@ -84,6 +107,8 @@ class Exchange {
   Headers common_;
   std::string pending_;
   bool answered_ = false, events_ = false, done_ = false, overflow_ = false, gone_ = false;
+  std::vector<std::shared_ptr<void>> kept_;
+  std::shared_ptr<EventRecord> record_;
   bool signalled_ = false;  // wake was called since the last take
   int status_ = 0;
   std::function<void()> wake_, on_gone_;

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -49,6 +50,8 @@ HttpRequest to_request(Parser& parser, SessionContext& context) {
   r.asked_headers = value(http::field::access_control_request_headers);
   r.accept_encoding = value(http::field::accept_encoding);
   r.if_none_match = value(http::field::if_none_match);
+  r.conversation = value("X-Conversation-Id");
+  r.last_event_id = value("Last-Event-ID");
   r.keep_alive = m.keep_alive() && !context.draining;
   r.http10 = m.version() == 10;
   if (r.http10) r.keep_alive = false;
@@ -75,7 +78,7 @@ Error failed(const std::string& what, const error_code& ec) {
 class BeastServer final : public HttpServer {
  public:
   BeastServer(const HttpOptions& options, HttpHandler handler, HttpAdmit admit, HttpRefuse refuse)
-      : io_(options.threads), signals_(io_), tls_(asio::ssl::context::tls_server) {
+      : io_(options.threads), signals_(io_) {
     context_->options = options;
     context_->handler = std::move(handler), context_->admit = std::move(admit);
     context_->refuse = std::move(refuse);
@@ -90,7 +93,7 @@ class BeastServer final : public HttpServer {
   }
 
   Status listen() {
-    if (!context_->options.certificate.empty()) TRY_OK(load_certificate());
+    if (!context_->options.certificate.empty()) TRY_OK(reload_certificate());
     if (context_->options.host.ends_with(".sock")) {
       TRY_OK(listen_local(context_->options.host));
     } else {
@@ -98,6 +101,7 @@ class BeastServer final : public HttpServer {
     }
     signals_.add(SIGTERM);
     signals_.add(SIGINT);
+    signals_.add(SIGHUP);
     await_signal();
     for (int i = 0; i < context_->options.threads; i++)
       threads_.emplace_back([this] { io_.run(); });
@@ -117,28 +121,34 @@ class BeastServer final : public HttpServer {
     close_idle();
   }
 
-  bool wait_for_signal(std::chrono::milliseconds time) override {
+  Signal wait_for_signal(std::chrono::milliseconds time) override {
     std::unique_lock lock(mutex_);
-    signalled_.wait_for(lock, time, [this] { return signal_count_ > 0; });
-    if (signal_count_ == 0) return false;
-    signal_count_--;
-    return true;
+    signalled_.wait_for(lock, time, [this] { return !received_.empty(); });
+    if (received_.empty()) return Signal::kNone;
+    const Signal first = received_.front();
+    received_.pop_front();
+    return first;
   }
 
- private:
-  Status load_certificate() {
+  // Connections keep the context that they began with.
+  Status reload_certificate() override {
     const HttpOptions& o = context_->options;
+    if (o.certificate.empty()) return Ok{};
+    auto tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
     error_code ec;
-    tls_.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+    tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
                          asio::ssl::context::no_tlsv1_1,
                      ec);
-    tls_.use_certificate_chain_file(o.certificate, ec);
+    tls->use_certificate_chain_file(o.certificate, ec);
     if (ec) return failed(o.certificate, ec);
-    tls_.use_private_key_file(o.key, asio::ssl::context::pem, ec);
+    tls->use_private_key_file(o.key, asio::ssl::context::pem, ec);  // refuses one that does not fit
     if (ec) return failed(o.key, ec);
+    const std::lock_guard lock(mutex_);
+    tls_ = std::move(tls);
     return Ok{};
   }
 
+ private:
   Status listen_tcp() {
     const HttpOptions& o = context_->options;
     const std::string where = cat(o.host, ":", o.port);
@@ -219,8 +229,13 @@ class BeastServer final : public HttpServer {
     if (context_->options.certificate.empty()) {
       keep(std::make_shared<Session<Socket>>(std::move(socket), context_));
     } else {
-      keep(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), tls_), context_));
+      keep(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), *tls()), context_));
     }
+  }
+
+  std::shared_ptr<asio::ssl::context> tls() {
+    const std::lock_guard lock(mutex_);
+    return tls_;
   }
 
   template <class S>
@@ -234,11 +249,11 @@ class BeastServer final : public HttpServer {
   }
 
   void await_signal() {
-    signals_.async_wait([this](error_code ec, int) {
+    signals_.async_wait([this](error_code ec, int number) {
       if (ec) return;
       {
         const std::lock_guard lock(mutex_);
-        signal_count_++;
+        received_.push_back(number == SIGHUP ? Signal::kReload : Signal::kEnd);
       }
       signalled_.notify_all();
       await_signal();
@@ -248,7 +263,6 @@ class BeastServer final : public HttpServer {
   asio::io_context io_;
   asio::strand<asio::io_context::executor_type> accepting_{io_.get_executor()};
   asio::signal_set signals_;
-  asio::ssl::context tls_;
   std::shared_ptr<SessionContext> context_ = std::make_shared<SessionContext>();
   std::optional<tcp::acceptor> tcp_;
   std::optional<Local::acceptor> local_;
@@ -258,7 +272,8 @@ class BeastServer final : public HttpServer {
   std::mutex mutex_;  // of what follows
   std::vector<std::weak_ptr<AnySession>> sessions_;
   std::condition_variable signalled_;
-  int signal_count_ = 0;
+  std::deque<Signal> received_;
+  std::shared_ptr<asio::ssl::context> tls_;
 };
 
 }  // namespace

@@ -34,10 +34,13 @@ struct HttpOptions {
 
 // Called on a thread of the server; may answer later, from any thread.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
-// Asked with a request's head, before its body is read: what refuses it, if anything.
-using HttpAdmit = std::function<std::optional<HttpResponse>(const HttpRequest& head)>;
+// Asked with a request's head, before its body is read: what refuses it, if anything. Notes whose
+// it is.
+using HttpAdmit = std::function<std::optional<HttpResponse>(HttpRequest& head)>;
 // What a request that is none gets: a status, and what was wrong.
 using HttpRefuse = std::function<HttpResponse(int status, const std::string& message)>;
+
+enum class Signal { kNone, kEnd, kReload };  // SIGTERM or SIGINT; SIGHUP
 
 class HttpServer {
  public:
@@ -49,8 +52,10 @@ class HttpServer {
   virtual int connections() const = 0;
   // Accepts no more; idle connections close, others after their answer.
   virtual void drain() = 0;
-  // Waits for SIGTERM or SIGINT, at most this long; true if one came since the last call.
-  virtual bool wait_for_signal(std::chrono::milliseconds time) = 0;
+  // The oldest signal since the last call; waits for one at most this long.
+  virtual Signal wait_for_signal(std::chrono::milliseconds time) = 0;
+  // Reads certificate and key again, for connections from now on. On an error the old ones stay.
+  virtual Status reload_certificate() = 0;
 };
 
 }  // namespace mlxcel::server

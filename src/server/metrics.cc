@@ -1,8 +1,11 @@
 #include "server/metrics.h"
 
 #include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+
+#include <algorithm>
 
 namespace mlxcel::server {
 namespace {
@@ -67,7 +70,8 @@ void Metrics::finished(const FinishEvent& e) {
   predicted_seconds_ += seconds(s.finished - s.first_token);
 }
 
-std::string Metrics::text(const EngineStats& s, int32_t in_flight) const {
+std::vector<MetricFamily> Metrics::families(const EngineStats& s, int32_t in_flight,
+                                            const std::string& model) const {
   Families f;
   double prompt = 0, predicted = 0;
   {
@@ -105,7 +109,24 @@ std::string Metrics::text(const EngineStats& s, int32_t in_flight) const {
   f.counter("mlxcel_preemptions_total", "Preemptions", total(s.preemptions));
   auto all = std::move(f.all);
   for (auto& h : histograms_->registry.Collect()) all.push_back(std::move(h));
-  return prometheus::TextSerializer().Serialize(all);
+  if (!model.empty())
+    for (MetricFamily& family : all)
+      for (prometheus::ClientMetric& m : family.metric) m.label.push_back({"model", model});
+  return all;
+}
+
+std::string metrics_text(std::vector<MetricFamily> families) {
+  std::vector<MetricFamily> merged;
+  for (MetricFamily& f : families) {
+    const auto known = std::find_if(merged.begin(), merged.end(),
+                                    [&](const MetricFamily& m) { return m.name == f.name; });
+    if (known == merged.end()) {
+      merged.push_back(std::move(f));
+    } else {
+      known->metric.insert(known->metric.end(), f.metric.begin(), f.metric.end());
+    }
+  }
+  return prometheus::TextSerializer().Serialize(merged);
 }
 
 }  // namespace mlxcel::server

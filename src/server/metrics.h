@@ -5,8 +5,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
+
+namespace prometheus {
+struct MetricFamily;
+}
 
 namespace mlxcel::server {
 
@@ -17,8 +22,9 @@ class Metrics {
 
   void between_tokens(double seconds);
   void finished(const FinishEvent& e);
-  // The text of /metrics.
-  std::string text(const EngineStats& stats, int32_t in_flight) const;
+  // All figures of one model; with a label that names it, if `model` is not empty.
+  std::vector<prometheus::MetricFamily> families(const EngineStats& stats, int32_t in_flight,
+                                                 const std::string& model) const;
 
  private:
   struct Histograms;
@@ -26,5 +32,8 @@ class Metrics {
   mutable std::mutex mutex_;  // of the sums
   double prompt_seconds_ = 0, predicted_seconds_ = 0;
 };
+
+// The text of /metrics; families of one name, of several models, become one.
+std::string metrics_text(std::vector<prometheus::MetricFamily> families);
 
 }  // namespace mlxcel::server

@@ -133,6 +133,7 @@ Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
   Wishes w;
   SamplingParams& p = w.sampling;
   p = model.defaults;
+  options.settings->get().apply(p);
   TRY_OK(refuse_unsupported(f));
   TRY_OK(read_float(f, "temperature", p.temperature));
   TRY_OK(read_float(f, "top_p", p.top_p));

@@ -1,21 +1,26 @@
 // The server as a whole: HTTP in front of the engine's queue, until a signal ends it.
 #pragma once
 
-#include "engine/service.h"
-#include "server/api.h"
+#include <functional>
+
 #include "server/http_server.h"
+#include "server/router.h"
 
 namespace mlxcel::server {
 
 struct ServerOptions {
   HttpOptions http;
+  RouterOptions router;
   ApiOptions api;
-  int32_t max_queue = 32;
+  SettingValues settings;
+  // The keys as they are now; asked at the start and at each SIGHUP.
+  std::function<Result<std::vector<std::string>>()> read_keys;
   std::chrono::seconds drain_time{30};  // for requests that run when SIGTERM comes
 };
 
 // Serves until SIGTERM or SIGINT; then takes no more, lets the running requests end, and returns. A
-// second signal ends them at once.
-Status serve(const ServedModel& model, Engine& engine, const ServerOptions& options);
+// second signal ends them at once. SIGHUP reads keys and certificate again. A source of one model
+// loads it first.
+Status serve(std::unique_ptr<ModelSource> source, const ServerOptions& options);
 
 }  // namespace mlxcel::server

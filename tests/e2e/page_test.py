@@ -3,6 +3,7 @@
 
   page_test.py BIN_FOLDER [--screenshots FOLDER]
 """
+import concurrent.futures
 import http.client
 import gzip
 import json
@@ -11,8 +12,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+
+from scripted_model import Scripted
 
 BIN = pathlib.Path(sys.argv[1])
 SHOTS = pathlib.Path(sys.argv[sys.argv.index("--screenshots") + 1]) if "--screenshots" in sys.argv else None
@@ -38,11 +42,16 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Page(unittest.TestCase):
+class WithPage(unittest.TestCase):
+    """A server and a browser for the tests of a class; each begins on a page that remembers nothing."""
+    @classmethod
+    def flags(cls):
+        return ["-m", MODEL]
+
     @classmethod
     def setUpClass(cls):
         cls.port = free_port()
-        cls.server = subprocess.Popen([BIN / "mlxcel", "serve", "-m", MODEL, "--port", str(cls.port), "--parallel", "2"],
+        cls.server = subprocess.Popen([BIN / "mlxcel", "serve", *cls.flags(), "--port", str(cls.port), "--parallel", "2"],
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(600):
             try:
@@ -67,7 +76,7 @@ class Page(unittest.TestCase):
         self.browser.get(f"http://127.0.0.1:{self.port}/")
         self.browser.execute_script("localStorage.clear()")
         self.browser.refresh()
-        self.until(lambda: "SmolLM2" in self.find("#model-name").text)
+        self.until(lambda: self.find("#model-name").text)
 
     @classmethod
     def get(cls, path, **headers):
@@ -75,6 +84,13 @@ class Page(unittest.TestCase):
         c.request("GET", path, headers=headers)
         r = c.getresponse()
         return r.status, r.read(), r.headers
+
+    @classmethod
+    def post(cls, path, body):
+        c = http.client.HTTPConnection("127.0.0.1", cls.port, timeout=300)
+        c.request("POST", path, json.dumps(body))
+        c.getresponse().read()
+        c.close()
 
     def find(self, css):
         return self.browser.find_element(By.CSS_SELECTOR, css)
@@ -102,6 +118,53 @@ class Page(unittest.TestCase):
         if wait:
             self.until(lambda: self.find("#status").text == "Done")
 
+
+class Choice(WithPage):
+    """Two models: a small one whose answer is written down, and the default one."""
+    @classmethod
+    def flags(cls):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        s = Scripted(folder / "parrot")
+        s.script("Who are you?", ["A par", "rot."])
+        s.write()
+        (folder / "SmolLM2.gguf").symlink_to(MODEL)
+        return ["--models-dir", folder, "-c", "1024"]
+
+    def choose(self, name):
+        [o for o in self.all("#model option") if o.text == name][0].click()
+
+    def test_each_conversation_asks_the_chosen_model(self):
+        self.assertEqual(sorted(o.text for o in self.all("#model option")), ["SmolLM2", "parrot"])
+        self.set(temperature=0, max_tokens=8)
+        self.choose("parrot")
+        self.ask("Who are you?")
+        self.assertEqual(self.find(".message.assistant .text").text, "A parrot.")
+        self.until(lambda: "1024" in self.find("#model-name").text)
+        self.choose("SmolLM2")
+        self.find("#new-chat").click()
+        self.ask("Who are you?")
+        self.assertNotIn("parrot", self.find(".message.assistant .text").text)
+        self.browser.refresh()
+        self.until(lambda: self.all("#model option"))
+        self.assertEqual(self.find("#model").get_attribute("value"), "SmolLM2")  # the choice is kept
+        self.assertIn("loaded", {m["status"]["value"] for m in json.loads(self.get("/models")[1])["data"]})
+
+    def test_dashboard_shows_the_chosen_model(self):
+        self.set(max_tokens=4)
+        self.choose("SmolLM2")
+        self.ask("Hi.")
+        self.find("#show-dashboard").click()
+        self.until(lambda: len(self.all(".chart path:not(.area)[d]")) >= 7)
+        self.assertIn("parrot:", self.find("#facts").text)
+        self.assertIn("SmolLM2: loaded", self.find("#facts").text)
+
+
+class Page(WithPage):
+    def setUp(self):
+        super().setUp()
+        self.assertIn("SmolLM2", self.find("#model-name").text)
+        self.assertFalse(self.find("#model").is_displayed())
+
     # Renders `text` as an answer, without the model.
     def rendered(self, text):
         return self.browser.execute_async_script(
@@ -114,7 +177,6 @@ class Page(unittest.TestCase):
         answer = self.find(".message.assistant .text").text
         self.assertTrue(answer)
         self.assertRegex(self.find(".message.assistant .facts").text, r"24 tokens, [\d.]+ tokens a second, .*cut at the longest")
-        self.shot("chat")
         self.browser.refresh()
         self.until(lambda: self.all(".message.assistant"))
         self.assertEqual(self.find(".message.assistant .text").text, answer)
@@ -151,7 +213,12 @@ class Page(unittest.TestCase):
         self.find("#show-dashboard").click()
         self.until(lambda: len(self.all(".chart path:not(.area)[d]")) >= 7)
         self.assertIn("SmolLM2", self.find("#facts").text)
-        self.shot("dashboard")
+        if SHOTS:  # a picture wants something to see
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                asked = [pool.submit(self.post, "/v1/completions", {"prompt": f"Story {i}. " + "Once upon a time. " * 9 * i,
+                                                                    "max_tokens": 40, "ignore_eos": True}) for i in range(6)]
+                asked[-2].result()
+                self.shot("dashboard")
         self.assertTrue(all(f.get_attribute("aria-label") for f in self.all(".chart svg")))
 
     def test_output_never_runs(self):
@@ -181,13 +248,17 @@ class Page(unittest.TestCase):
         self.assertIn("a &lt; b", self.rendered("```c\na < b"))  # a fence that is still open
 
     def test_keyboard_narrow_and_dark(self):
+        if SHOTS:
+            self.set(temperature=0, max_tokens=90)
+            self.ask("Compare tea and coffee in a small table.")
+            self.shot("light")
         self.browser.set_window_size(420, 800)
+        self.shot("narrow")
         self.assertFalse(self.find("#side").is_displayed())
         self.find("#toggle-side").send_keys(Keys.ENTER)
         self.assertTrue(self.find("#side").is_displayed())
         self.assertEqual(self.find("#toggle-side").get_attribute("aria-expanded"), "true")
         self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), 420 + 80)
-        self.shot("narrow")
         light = self.browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
         self.assertNotEqual(light, self.browser.execute_script("return getComputedStyle(document.body).backgroundColor"))

@@ -21,14 +21,15 @@ def default_model():
 
 
 class Server:
-    """A server on a free port, until `stop`. Its log is kept whole."""
+    """A server on a free port, until `stop`; without `model`, the flags say what it serves. Its log is kept whole."""
 
     def __init__(self, model, *flags, program=("mlxcel", "serve")):
         # Read by a file: a full pipe would stop the server.
         self.log_path = pathlib.Path(f"/tmp/mlxcel-server-test-{os.getpid()}-{time.monotonic_ns()}.log")
         with open(self.log_path, "w") as log:
             self.process = subprocess.Popen(
-                [BIN / program[0], *program[1:], "-m", str(model), "--port", "0", "--log-json", *map(str, flags)],
+                [BIN / program[0], *program[1:], *(["-m", str(model)] if model else []), "--port", "0", "--log-json",
+                 *map(str, flags)],
                 stderr=log)
         end = time.time() + 300
         while not (line := self.log_line('"listening"')):
@@ -67,6 +68,19 @@ class Server:
 
     def chat(self, text, **more):
         return self.call("/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **more})
+
+    def stream(self, path, body, headers=None):
+        """Yields the events of a stream as (id, data), parsed unless [DONE]; its client leaves when told to close."""
+        request = urllib.request.Request(self.url + path, headers=headers or {},
+                                         data=None if body is None else json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=600) as r:
+            number = None
+            for line in r:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "id":
+                    number = int(value)
+                elif name == "data":
+                    yield number, value if value == "[DONE]" else json.loads(value)
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)

@@ -72,6 +72,15 @@ class Cpu final : public CpuBackend {
   void copy_page(int group, PageId from, PageId to, int) override {
     kv_.copy_page(group, from, to);
   }
+  Status read_page(int group, PageId page, std::span<std::byte> out) override {
+    const auto bytes = kv_.page(group, page);
+    std::copy(bytes.begin(), bytes.end(), out.begin());
+    return Ok{};
+  }
+  Status write_page(int group, PageId page, std::span<const std::byte> bytes) override {
+    std::copy(bytes.begin(), bytes.end(), kv_.page(group, page).begin());
+    return Ok{};
+  }
   std::vector<KernelUse> take_kernel_use() override { return use_.take(); }
 
   void begin(const Step& step) override {

@@ -57,6 +57,12 @@ void CpuKv::copy_page(int group, PageId from, PageId to) {
   std::memcpy(memory + to * g.page_bytes(), memory + from * g.page_bytes(), g.page_bytes());
 }
 
+std::span<std::byte> CpuKv::page(int group, PageId page) {
+  Group& g = groups_[group];
+  const int64_t bytes = g.page_bytes();
+  return {g.memory.data() + page * bytes, static_cast<size_t>(bytes)};
+}
+
 void CpuKv::append_row(const Segment& s, int32_t i, KvLayer at, const float* k, const float* v,
                        int head_begin, int head_end) {
   Group& g = groups_[at.group];

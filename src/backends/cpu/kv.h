@@ -22,6 +22,7 @@ class CpuKv {
   Status open(std::span<const KvGroup> groups, std::span<const int32_t> pages);
   int64_t page_bytes(const KvGroup& group) const { return describe(group).page_bytes(); }
   void copy_page(int group, PageId from, PageId to);
+  std::span<std::byte> page(int group, PageId page);
 
   // k [rows, kv_heads, key_dim], v [rows, kv_heads, value_dim]
   void append(const Step& step, KvLayer at, const float* k, const float* v, ThreadTeam& team);

@@ -128,7 +128,7 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   TRY_OK(check_model(body, api.model));
   TRY(Wishes wishes, read_wishes(body, api.model, api.options));
   if (f.find("max_tokens") == nullptr && f.find("max_completion_tokens") == nullptr &&
-      f.find("n_predict") == nullptr && api.model.defaults.max_tokens == kNoTokenLimit)
+      f.find("n_predict") == nullptr && api.defaults().max_tokens == kNoTokenLimit)
     wishes.sampling.max_tokens = kUsualLength;
   TRY(const auto logprobs, f.integer("logprobs", 0, kMostLogprobs));
   wishes.logprobs = logprobs.has_value();

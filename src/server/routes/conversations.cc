@@ -13,7 +13,7 @@ json::object to_json(const std::string& id, const StoredConversation& c) {
       {"id", id}, {"object", "conversation"}, {"created_at", c.created}, {"metadata", c.metadata}};
 }
 
-Result<json::value> create(Api& api, const HttpRequest& request) {
+Result<json::value> create(Router& router, const HttpRequest& request) {
   json::object body;
   if (!request.body.empty()) {
     TRY(body, parse_body(request.body));
@@ -31,7 +31,7 @@ Result<json::value> create(Api& api, const HttpRequest& request) {
   const std::string id = random_id("conv_");
   json::object answer = to_json(id, c);
   const size_t bytes = bytes_of(c);
-  api.stores.conversations.put(id, api.owner(request), std::move(c), bytes, Clock::now());
+  router.kept->conversations.put(id, request.owner, std::move(c), bytes, Clock::now());
   return json::value(std::move(answer));
 }
 
@@ -39,19 +39,19 @@ HttpResponse unknown() { return to_response({404, "no such conversation", "not_f
 
 }  // namespace
 
-void create_conversation(Api& api, std::shared_ptr<Exchange> x) {
-  respond(*x, create(api, x->request));
+void create_conversation(Router& router, std::shared_ptr<Exchange> x) {
+  respond(*x, create(router, x->request));
 }
 
-void get_conversation(Api& api, std::shared_ptr<Exchange> x) {
+void get_conversation(Router& router, std::shared_ptr<Exchange> x) {
   const std::string id = path_value(x->request);
-  const auto c = api.stores.conversations.get(id, api.owner(x->request), Clock::now());
+  const auto c = router.kept->conversations.get(id, x->request.owner, Clock::now());
   x->respond(c ? ok(to_json(id, *c)) : unknown());
 }
 
-void delete_conversation(Api& api, std::shared_ptr<Exchange> x) {
+void delete_conversation(Router& router, std::shared_ptr<Exchange> x) {
   const std::string id = path_value(x->request);
-  const bool was = api.stores.conversations.erase(id, api.owner(x->request), Clock::now());
+  const bool was = router.kept->conversations.erase(id, x->request.owner, Clock::now());
   x->respond(
       was ? ok(json::object{{"id", id}, {"object", "conversation.deleted"}, {"deleted", true}})
           : unknown());

@@ -7,7 +7,7 @@ namespace {
 
 Result<json::value> count(Api& api, const HttpRequest& request) {
   TRY(const json::object body, parse_body(request.body));
-  TRY(ResponsesRequest r, read_responses_request(body, api, api.owner(request)));
+  TRY(ResponsesRequest r, read_responses_request(body, api, request.owner));
   fit_system_turns(*api.model.chat, r.conversation);
   TRY(const auto tokens, api.model.chat->encode(r.conversation.request));
   return json::value{{"object", "response.input_tokens"}, {"input_tokens", tokens.size()}};

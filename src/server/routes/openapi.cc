@@ -187,6 +187,10 @@ json::object schemas() {
                                {"with_pieces", kFlag}},
                               {"content"})},
           {"Detokenize", schema({{"tokens", list_of(kWhole)}}, {"tokens"})},
+          {"ModelName", schema({{"model", kText}}, {"model"})},
+          {"Conversations", schema({{"conversation_ids", list_of(kText)}}, {"conversation_ids"})},
+          {"Slot", schema({{"filename", kText}}, {})},
+          {"Settings", schema({}, {})},
           {"Template", schema(conversation_fields(), {"messages"})}};
 }
 
@@ -198,7 +202,7 @@ std::string lower(std::string_view method) {
 
 }  // namespace
 
-void openapi(Api& api, std::shared_ptr<Exchange> x) {
+void openapi(Router& router, std::shared_ptr<Exchange> x) {
   json::object paths;
   for (const Route& r : routes()) {
     json::object operation = {
@@ -222,7 +226,7 @@ void openapi(Api& api, std::shared_ptr<Exchange> x) {
   }
   x->respond(
       ok(json::object{{"openapi", "3.0.3"},
-                      {"info", json::object{{"title", "mlxcel"}, {"version", api.model.version}}},
+                      {"info", json::object{{"title", "mlxcel"}, {"version", router.version()}}},
                       {"paths", std::move(paths)},
                       {"components", json::object{{"schemas", schemas()}}}}));
 }

@@ -9,7 +9,7 @@ namespace {
 
 Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   TRY(const json::object body, parse_body(x->request.body));
-  const std::string owner = api.owner(x->request);
+  const std::string owner = x->request.owner;
   TRY(ResponsesRequest request, read_responses_request(body, api, owner));
   Conversation conversation = std::move(request.conversation);
   Wishes wishes = std::move(request.wishes);

@@ -4,12 +4,15 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <variant>
 
-#include "server/api.h"
+#include "server/router.h"
 
 namespace mlxcel::server {
 
-using Handler = void (*)(Api& api, std::shared_ptr<Exchange> exchange);
+// Of the server as a whole, or of the model that the request names.
+using ServerHandler = void (*)(Router& router, std::shared_ptr<Exchange> exchange);
+using Handler = std::variant<ModelHandler, ServerHandler>;
 
 struct Route {
   std::string_view method, path;
@@ -21,32 +24,41 @@ struct Route {
 
 std::span<const Route> routes();
 
-void web(Api& api, std::shared_ptr<Exchange> exchange);
-void health(Api& api, std::shared_ptr<Exchange> exchange);
-void list_models(Api& api, std::shared_ptr<Exchange> exchange);
-void show_model(Api& api, std::shared_ptr<Exchange> exchange);
+void web(Router& router, std::shared_ptr<Exchange> exchange);
+void health(Router& router, std::shared_ptr<Exchange> exchange);
+void list_models(Router& router, std::shared_ptr<Exchange> exchange);
+void show_model(Router& router, std::shared_ptr<Exchange> exchange);
 void chat_completions(Api& api, std::shared_ptr<Exchange> exchange);
 void completions(Api& api, std::shared_ptr<Exchange> exchange);
 void tokenize(Api& api, std::shared_ptr<Exchange> exchange);
 void detokenize(Api& api, std::shared_ptr<Exchange> exchange);
 void apply_template(Api& api, std::shared_ptr<Exchange> exchange);
-void metrics(Api& api, std::shared_ptr<Exchange> exchange);
+void metrics(Router& router, std::shared_ptr<Exchange> exchange);
 void slots(Api& api, std::shared_ptr<Exchange> exchange);
+void slot_action(Api& api, std::shared_ptr<Exchange> exchange);
 void props(Api& api, std::shared_ptr<Exchange> exchange);
 void cache_stats(Api& api, std::shared_ptr<Exchange> exchange);
-void openapi(Api& api, std::shared_ptr<Exchange> exchange);
+void model_states(Router& router, std::shared_ptr<Exchange> exchange);
+void load_model(Router& router, std::shared_ptr<Exchange> exchange);
+void unload_model(Router& router, std::shared_ptr<Exchange> exchange);
+void resume_stream(Router& router, std::shared_ptr<Exchange> exchange);
+void delete_stream(Router& router, std::shared_ptr<Exchange> exchange);
+void look_up_streams(Router& router, std::shared_ptr<Exchange> exchange);
+void show_settings(Router& router, std::shared_ptr<Exchange> exchange);
+void change_settings(Router& router, std::shared_ptr<Exchange> exchange);
+void openapi(Router& router, std::shared_ptr<Exchange> exchange);
 void responses(Api& api, std::shared_ptr<Exchange> exchange);
 void input_tokens(Api& api, std::shared_ptr<Exchange> exchange);
-void get_response(Api& api, std::shared_ptr<Exchange> exchange);
-void delete_response(Api& api, std::shared_ptr<Exchange> exchange);
-void cancel_response(Api& api, std::shared_ptr<Exchange> exchange);
+void get_response(Router& router, std::shared_ptr<Exchange> exchange);
+void delete_response(Router& router, std::shared_ptr<Exchange> exchange);
+void cancel_response(Router& router, std::shared_ptr<Exchange> exchange);
 void messages(Api& api, std::shared_ptr<Exchange> exchange);
 void count_tokens(Api& api, std::shared_ptr<Exchange> exchange);
 void completion(Api& api, std::shared_ptr<Exchange> exchange);
 void infill(Api& api, std::shared_ptr<Exchange> exchange);
-void create_conversation(Api& api, std::shared_ptr<Exchange> exchange);
-void get_conversation(Api& api, std::shared_ptr<Exchange> exchange);
-void delete_conversation(Api& api, std::shared_ptr<Exchange> exchange);
+void create_conversation(Router& router, std::shared_ptr<Exchange> exchange);
+void get_conversation(Router& router, std::shared_ptr<Exchange> exchange);
+void delete_conversation(Router& router, std::shared_ptr<Exchange> exchange);
 
 // The third part of a path: of "/v1/responses/ID/cancel" that is "ID".
 std::string path_value(const HttpRequest& request);

@@ -1,31 +1,45 @@
 // GET /metrics, /slots, /props and /v1/cache/stats: looking in. No text of any request is shown.
+#include <prometheus/metric_family.h>
+
+#include <algorithm>
+
 #include "server/metrics.h"
 #include "server/routes/routes.h"
 
 namespace mlxcel::server {
 
-void metrics(Api& api, std::shared_ptr<Exchange> x) {
+void metrics(Router& router, std::shared_ptr<Exchange> x) {
+  std::vector<prometheus::MetricFamily> all;
+  const bool many = router.models.many();
+  router.models.each_loaded([&](Api& api) {
+    // In this order: where nothing is in flight, everything that was is counted.
+    const auto in_flight = static_cast<int32_t>(api.activities().size());
+    auto more = api.metrics->families(api.service.stats(), in_flight, many ? api.model.name : "");
+    all.insert(all.end(), more.begin(), more.end());
+  });
   HttpResponse r;
   r.type = "text/plain; version=0.0.4; charset=utf-8";
-  // In this order: where nothing is in flight, everything that was is counted.
-  const auto in_flight = static_cast<int32_t>(api.activities().size());
-  r.body = api.metrics->text(api.service.stats(), in_flight);
+  r.body = metrics_text(std::move(all));
   x->respond(r);
 }
 
 void slots(Api& api, std::shared_ptr<Exchange> x) {
   const auto active = api.activities();
   json::array all;
-  for (size_t i = 0; i < std::max<size_t>(active.size(), api.options.parallel); i++) {
-    json::object slot = {
-        {"id", i}, {"n_ctx", api.model.context}, {"is_processing", i < active.size()}};
-    if (i < active.size()) {
-      slot["request_id"] = active[i]->request_id;
-      slot["n_prompt_tokens"] = active[i]->prompt_tokens;
-      slot["n_decoded"] = active[i]->generated.load();
+  int32_t count = api.options.parallel;
+  for (const auto& a : active) count = std::max(count, a->slot + 1);
+  for (int32_t i = 0; i < count; i++) {
+    const auto at =
+        std::find_if(active.begin(), active.end(), [&](const auto& a) { return a->slot == i; });
+    const bool busy = at != active.end();
+    json::object slot = {{"id", i}, {"n_ctx", api.model.context}, {"is_processing", busy}};
+    if (busy) {
+      const Activity& a = **at;
+      slot["request_id"] = a.request_id;
+      slot["n_prompt_tokens"] = a.prompt_tokens;
+      slot["n_decoded"] = a.generated.load();
       slot["seconds"] =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - active[i]->since)
-              .count();
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - a.since).count();
     }
     all.push_back(std::move(slot));
   }
@@ -34,7 +48,7 @@ void slots(Api& api, std::shared_ptr<Exchange> x) {
 
 void props(Api& api, std::shared_ptr<Exchange> x) {
   const ServedModel& m = api.model;
-  const SamplingParams& p = m.defaults;
+  const SamplingParams p = api.defaults();
   const auto spelling = [&](std::optional<int32_t> id) {
     return id ? std::string(m.chat->tokenizer->spelling(*id)) : std::string();
   };

@@ -60,7 +60,7 @@ bool lists(std::string_view header, std::string_view item) {
 
 }  // namespace
 
-void web(Api&, std::shared_ptr<Exchange> x) {
+void web(Router&, std::shared_ptr<Exchange> x) {
   constexpr std::string_view kFolder = "/web/";
   const std::string_view path = x->request.path;
   const auto found =

@@ -2,6 +2,7 @@
 import { chat, get } from "./api.js";
 import { startDashboard, stopDashboard } from "./dashboard.js";
 import { markdown } from "./markdown.js";
+import { model, ofModel, onModelChange, refreshModels, stateOf, stateText } from "./models.js";
 import { chats, saveChats, saveSettings, settings } from "./store.js";
 
 const $ = (id) => document.getElementById(id);
@@ -151,6 +152,7 @@ function regenerate(index) {
 function requestBody() {
   const { system, key, ...parameters } = settings();
   const body = { messages: [] };
+  if (model()) body.model = model();
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== "" && value !== null && Number.isFinite(Number(value))) body[name] = Number(value);
   }
@@ -177,6 +179,7 @@ async function answer() {
   $("send").hidden = true;
   $("stop").hidden = false;
   say("Waiting for the first token");
+  const loading = model() ? setInterval(() => tellLoading(body.model), 500) : 0;
   let drawn = true;
   const draw = (live) => {
     const below = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
@@ -191,6 +194,7 @@ async function answer() {
       if (event.delta.reasoning_content) message.reasoning = (message.reasoning ?? "") + event.delta.reasoning_content;
       finish = event.finish ?? finish;
       timings = event.timings ?? timings;
+      clearInterval(loading);
       if (drawn) {
         drawn = false;
         requestAnimationFrame(() => draw(true));
@@ -206,6 +210,8 @@ async function answer() {
       say(error.message, true);
     }
   }
+  clearInterval(loading);
+  if (model()) showModel();
   message.facts = factsOf(timings, finish);
   running = null;
   $("send").hidden = false;
@@ -257,14 +263,26 @@ function closeSettings() {
   const values = {};
   for (const field of $("settings").querySelector("form").elements) if (field.name && field.value !== "") values[field.name] = field.value;
   saveSettings(values);
+  say("");
   showModel();
+}
+
+async function tellLoading(name) {
+  try {
+    await refreshModels();
+    if (running && stateOf(name).value === "loading") say(`The model is ${stateText(stateOf(name))}`);
+  } catch { /* the answer itself says what is wrong */ }
 }
 
 async function showModel() {
   try {
-    const props = await get("props");
-    $("model-name").textContent = `${props.model_alias}, ${props.default_generation_settings.n_ctx} tokens of context`;
-    say("");
+    await refreshModels();
+    if (model() && stateOf(model()).value !== "loaded") {
+      $("model-name").textContent = stateText(stateOf(model()));
+      return;
+    }
+    const props = await get(ofModel("props")), context = `${props.default_generation_settings.n_ctx} tokens of context`;
+    $("model-name").textContent = model() ? context : `${props.model_alias}, ${context}`;
   } catch (error) {
     say(error.message, true);
   }
@@ -288,6 +306,7 @@ $("settings").addEventListener("close", closeSettings);
 $("toggle-side").addEventListener("click", () => {
   $("toggle-side").setAttribute("aria-expanded", String($("side").classList.toggle("open")));
 });
+onModelChange(showModel);
 showChats();
 showMessages();
 showModel();

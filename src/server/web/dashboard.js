@@ -1,15 +1,16 @@
 // Live figures of the server, from /metrics, /slots, /v1/cache/stats and /props: the last three minutes.
 import { get } from "./api.js";
+import { model, ofModel, refreshModels, stateText } from "./models.js";
 
 const kPoints = 180, kEveryMs = 1000;
 const $ = (id) => document.getElementById(id);
 
-// {name: value} of the samples without labels.
-export function parseMetrics(text) {
-  const values = {};
+// {name: value} of the samples without labels, or with that of the model alone.
+export function parseMetrics(text, name) {
+  const values = {}, label = name ? `model="${name}"` : undefined;
   for (const line of text.split("\n")) {
-    const m = line.match(/^([a-zA-Z_:][\w:]*) (\S+)/);
-    if (m) values[m[1]] = Number(m[2]);
+    const m = line.match(/^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/);
+    if (m && m[2] === label) values[m[1]] = Number(m[3]);
   }
   return values;
 }
@@ -69,8 +70,9 @@ class Chart {
   }
 }
 
-function showFacts(props, cache) {
-  const facts = {
+function showFacts(models, props, cache) {
+  const facts = models.length > 1 ? { Models: models.map((m) => `${m.id}: ${stateText(m.status)}`).join("; ") } : {};
+  if (props) Object.assign(facts, {
     Model: props.model_alias,
     Program: props.build_info,
     Fingerprint: props.system_fingerprint,
@@ -79,7 +81,7 @@ function showFacts(props, cache) {
     "Prefix cache": `${cache.cached_tokens} of ${cache.prompt_tokens} prompt tokens found, ${cache.nodes} nodes`,
     "KV pages": `${cache.pages - cache.pages_free} of ${cache.pages} hold something, ${cache.pages_idle} of them only for the cache`,
     Preemptions: cache.preemptions,
-  };
+  });
   $("facts").replaceChildren(...Object.entries(facts).flatMap(([k, v]) => {
     const dt = document.createElement("dt"), dd = document.createElement("dd");
     dt.textContent = k;
@@ -109,12 +111,14 @@ export function startDashboard(onError) {
   let before = null, at = 0;
   const tick = async () => {
     try {
-      const [metrics, slots, cache, props] = await Promise.all(["metrics", "slots", "v1/cache/stats", "props"].map(get));
-      const now = performance.now(), sample = parseMetrics(metrics);
-      if (before) kCharts.forEach(([, value], i) => charts[i].add(value(sample, before, (now - at) / 1000)));
+      const models = await refreshModels();
+      const loaded = !model() || models.find((m) => m.id === model())?.status.value === "loaded";
+      const [slots, cache, props] = loaded ? await Promise.all(["slots", "v1/cache/stats", "props"].map(ofModel).map(get)) : [[]];
+      const now = performance.now(), sample = parseMetrics(await get("metrics"), model());
+      if (before && loaded) kCharts.forEach(([, value], i) => charts[i].add(value(sample, before, (now - at) / 1000)));
       before = sample;
       at = now;
-      showFacts(props, cache);
+      showFacts(models, props, cache);
       showSlots(slots);
       onError("");
     } catch (error) {

@@ -1,5 +1,5 @@
 // What this browser keeps: settings and conversations. Nothing is sent anywhere but to the server in requests.
-const kSettings = "mlxcel.settings", kChats = "mlxcel.chats";
+const kSettings = "mlxcel.settings", kChats = "mlxcel.chats", kModel = "mlxcel.model";
 const kMostChats = 200;
 
 function read(key, otherwise) {
@@ -16,6 +16,14 @@ export function settings() {
 
 export function saveSettings(values) {
   localStorage.setItem(kSettings, JSON.stringify(values));
+}
+
+export function chosenModel() {
+  return read(kModel, "");
+}
+
+export function chooseModel(name) {
+  localStorage.setItem(kModel, JSON.stringify(name));
 }
 
 // [{id, title, messages: [{role, content, reasoning?, facts?, error?}]}], newest first.
