@@ -213,7 +213,7 @@ class Queue(WithModels):
         self.wait_for(lambda: self.states()["beta"]["waiting"] == 3)
         status, _, a = self.ask("beta")
         self.assertEqual((status, a["error"]["code"]), (429, "queue_full"))
-        self.assertEqual(self.states()["slow"]["status"]["value"], "unloading")
+        self.wait_for(lambda: self.states()["slow"]["status"]["value"] == "unloading")
         sockets.pop().close()
         next(holder)  # still answering
         holder.close()
