@@ -440,6 +440,13 @@ class Native(WithServer):
         a = self.both("/infill", input_prefix="", input_suffix="", input_extra=[{"filename": "f", "text": "t"}])
         self.assertIn("t", a["prompt"])
 
+    def test_suffix(self):
+        a = self.server.call("/v1/completions", {"prompt": "a", "suffix": "b", "temperature": 0})[2]
+        self.assertEqual((a["choices"][0]["text"], a["usage"]["prompt_tokens"]), ("gap", 5))
+        a = self.server.call("/v1/completions", {"prompt": "a", "suffix": "b", "echo": True, "temperature": 0})[2]
+        self.assertEqual(a["choices"][0]["text"], "agap")
+        self.assertEqual(self.server.call("/v1/completions", {"prompt": [1], "suffix": "b"})[0], 400)
+
     def test_errors(self):
         for path, body, word in (
                 ("/completion", {}, "prompt"), ("/completion", {"prompt": {}}, "prompt"),

@@ -4,6 +4,7 @@
 
 #include "base/cat.h"
 #include "server/choices_wording.h"
+#include "server/gap_prompt.h"
 #include "server/routes/routes.h"
 
 namespace mlxcel::server {
@@ -135,15 +136,24 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   wishes.sampling.logprobs = static_cast<int32_t>(logprobs.value_or(0));
   TRY(const auto echo, f.boolean("echo"));
   TRY(const auto suffix, f.string("suffix"));
-  if (suffix && !suffix->empty()) return f.unsupported("suffix", "infilling is not supported yet");
-  TRY(auto prompts, read_prompts(api, f));
+  std::vector<Prompt> prompts;
+  const bool gap = suffix && !suffix->empty();
+  if (gap) {
+    TRY(const auto before, f.string("prompt"));
+    if (!before) return f.wrong("prompt", "a string beside suffix", json::value());
+    TRY(GapPrompt between, gap_prompt(*api.model.chat->tokenizer, *before, *suffix, {}, "suffix"));
+    prompts.push_back({std::move(between.tokens), *before});
+    wishes.sampling.stop_tokens = std::move(between.stop_tokens);
+  } else {
+    TRY(prompts, read_prompts(api, f));
+  }
   const auto choices = static_cast<int64_t>(prompts.size()) * wishes.choices;
   if (choices > api.options.max_choices)
     return Error{Code::kInvalid, cat("prompt: expected at most ", api.options.max_choices,
                                      " prompts times n, found ", choices)};
   for (Prompt& p : prompts) {
     if (!echo.value_or(false)) p.echo.clear();
-    p.echo_scores = echo.value_or(false) && wishes.logprobs;
+    p.echo_scores = echo.value_or(false) && wishes.logprobs && !gap;
   }
   GenerationPlan plan;
   plan.prompts = std::move(prompts);
