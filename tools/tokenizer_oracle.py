@@ -123,9 +123,10 @@ class Gguf:
 
     def __init__(self, path):
         from gguf import GGUFReader
-        self.fields = {k[len("tokenizer.ggml."):]: v.contents() for k, v in GGUFReader(path).fields.items()
+        fields = GGUFReader(path).fields
+        self.fields = {k[len("tokenizer.ggml."):]: v.contents() for k, v in fields.items()
                        if k.startswith("tokenizer.ggml.")}
-        name = GGUFReader(path).fields.get("general.name")
+        name = fields.get("general.name")
         self.name = name.contents() if name else ""
 
     def __getitem__(self, key):
@@ -165,12 +166,15 @@ def pre_tokenizer(pre):
 def add_tokens(tokenizer, g):
     from tokenizers import AddedToken
     phi3 = "phi-3" in g.name.lower() or "phi3" in g.name.lower()
+    special, plain = [], []  # added in one go: each call of the package builds its tables again
     for text, kind in zip(g["tokens"], g["token_type"]):
         if kind in (2, 3):
             rstrip = phi3 and text not in ("<unk>", "<s>", "<|endoftext|>")
-            tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False, rstrip=rstrip)])
+            special.append(AddedToken(text, special=True, normalized=False, rstrip=rstrip))
         elif kind == 4:
-            tokenizer.add_tokens([AddedToken(text, special=False, normalized=False, rstrip=phi3)])
+            plain.append(AddedToken(text, special=False, normalized=False, rstrip=phi3))
+    tokenizer.add_special_tokens(special)
+    tokenizer.add_tokens(plain)
 
 
 def byte_level(g):

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/cat.h"
+#include "text/utf8.h"
 
 namespace mlxcel {
 namespace {
@@ -53,7 +54,7 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 Regex::~Regex() = default;
 
-Result<Regex> Regex::compile(std::string_view pattern) {
+Result<Regex> Regex::compile(std::string_view pattern, Engine engine) {
   initialize();
   Regex made;
   made.pattern_ = pattern;
@@ -66,6 +67,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     return Error{Code::kUnsupported, cat("pattern ", pattern, ": expected Oniguruma syntax, found ",
                                          message(code, &info))};
   }
+  if (engine == Engine::kAutomaton) made.automaton_ = SplitAutomaton::compile(pattern);
   return made;
 }
 
@@ -77,10 +79,25 @@ Result<Regex> Regex::literal(std::string_view text) {
     if (!plain) pattern += '\\';
     pattern += c;
   }
-  return compile(pattern);
+  return compile(pattern, Engine::kOniguruma);  // which looks for the rarest byte first
 }
 
 Result<std::optional<Match>> Regex::search(std::string_view text, size_t from) const {
+  // Where nothing matches behind a long look, Oniguruma may know a shorter way.
+  constexpr size_t kPatience = 64;
+  for (size_t at = from; automaton_;) {
+    const auto [end, read] = automaton_->match(text, at);
+    if (end < SplitAutomaton::kUnknown) return std::optional<Match>{Match{at, end}};
+    if (end == SplitAutomaton::kUnknown || read > at + kPatience) {
+      return search_backtracking(text, at);
+    }
+    if (at >= text.size()) return std::optional<Match>{};
+    at += utf8_size(text[at]);
+  }
+  return search_backtracking(text, from);
+}
+
+Result<std::optional<Match>> Regex::search_backtracking(std::string_view text, size_t from) const {
   thread_local Region local;
   const OnigUChar* begin = bytes(text);
   const OnigUChar* end = begin + text.size();

@@ -1,4 +1,5 @@
 // Regex: an Oniguruma pattern over UTF-8, the dialect that tokenizer.json files are written in.
+// Patterns that SplitAutomaton knows are searched by it, with the same matches.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "text/split_automaton.h"
 
 namespace mlxcel {
 
@@ -16,7 +18,8 @@ struct Match {
 
 class Regex {
  public:
-  static Result<Regex> compile(std::string_view pattern);
+  enum class Engine { kAutomaton, kOniguruma };  // kAutomaton: where the pattern has one
+  static Result<Regex> compile(std::string_view pattern, Engine engine = Engine::kAutomaton);
   // The pattern that matches exactly `text`.
   static Result<Regex> literal(std::string_view text);
 
@@ -25,6 +28,7 @@ class Regex {
   ~Regex();
 
   const std::string& pattern() const { return pattern_; }
+  bool has_automaton() const { return automaton_ != nullptr; }
 
   // The leftmost match at or after `from`. Thread-safe. REQUIRES: text is UTF-8, from a boundary.
   // An error: the pattern needs more backtracking than any sane text causes.
@@ -33,8 +37,10 @@ class Regex {
  private:
   struct Program;
   Regex();
+  Result<std::optional<Match>> search_backtracking(std::string_view text, size_t from) const;
   std::string pattern_;
   std::unique_ptr<Program> program_;
+  std::unique_ptr<SplitAutomaton> automaton_;
 };
 
 // Calls visit(match) for every match from left to right: an empty match directly behind another

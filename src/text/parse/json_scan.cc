@@ -54,7 +54,7 @@ std::string_view trim_blanks(std::string_view s) {
 std::optional<size_t> json_value_end(std::string_view s, size_t at) {
   const size_t begin = skip_blanks(s, at);
   const auto end = json_extent(s, begin);
-  if (!end || !value_from_json_text(s.substr(begin, *end - begin))) return std::nullopt;
+  if (!end || !is_json_text(s.substr(begin, *end - begin))) return std::nullopt;
   return end;
 }
 

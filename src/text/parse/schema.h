@@ -13,8 +13,9 @@ class ToolSchemas {
   ToolSchemas() = default;
   explicit ToolSchemas(Value tools) : tools_(std::move(tools)) {}
 
-  // `text` as the JSON value that parameter `name` of `tool` asks for. Without a declaration:
-  // JSON if it is a whole value, else a string. Where the text does not fit its type: a string.
+  // `text` as the JSON value that parameter `name` of `tool` asks for: one that enum or const
+  // lists, else one of its types; "$ref" is followed inside the parameters. Without a declaration:
+  // JSON if it is a whole value, else a string. Where the text does not fit: a string.
   std::string typed(std::string_view tool, std::string_view name, std::string_view text) const;
 
   // True if parameter `name` takes a string and nothing else.
@@ -23,6 +24,7 @@ class ToolSchemas {
 
  private:
   const Dict* function(std::string_view tool) const;
+  const Value* parameters(std::string_view tool) const;
   const Value* property(std::string_view tool, std::string_view name) const;
   Value tools_;
 };

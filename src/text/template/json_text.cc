@@ -15,7 +15,8 @@ constexpr int kMaxDepth = 190;  // below the depth that a render accepts
 
 class Reader {
  public:
-  Reader(std::string_view s, bool content) : s_(s), content_(content) {}
+  // `large`: integers may go beyond 64 bits (and come as the nearest float).
+  Reader(std::string_view s, bool content, bool large) : s_(s), content_(content), large_(large) {}
 
   Result<Value> run() {
     TRY(Value v, value());
@@ -111,8 +112,9 @@ class Reader {
       if (!digits()) return fail("a digit");
     }
     const std::string_view text = s_.substr(begin, at_ - begin);
-    if (!integer) return Value(*parse_python_float(text));
-    if (const auto i = parse_python_int(text, 10)) return Value(*i);
+    const auto i = integer ? parse_python_int(text, 10) : std::nullopt;
+    if (i) return Value(*i);
+    if (!integer || large_) return Value(*parse_python_float(text));
     return Error{Code::kInvalid, cat("json: expected an integer of 64 bits, found ", text)};
   }
 
@@ -162,7 +164,7 @@ class Reader {
   }
 
   std::string_view s_;
-  bool content_;
+  bool content_, large_;
   size_t at_ = 0;
   int depth_ = 0;
 };
@@ -171,7 +173,11 @@ class Reader {
 
 Result<Value> value_from_json_text(std::string_view text, bool content) {
   if (!is_utf8(text)) return Error{Code::kInvalid, "json: expected UTF-8"};
-  return Reader(text, content).run();
+  return Reader(text, content, false).run();
+}
+
+bool is_json_text(std::string_view text) {
+  return is_utf8(text) && static_cast<bool>(Reader(text, true, true).run());
 }
 
 }  // namespace mlxcel::text

@@ -175,5 +175,7 @@ Result<Value> value_from_json(const json::value& value, bool content = true);
 // Reads JSON text with exactly rounded numbers, which Boost.JSON 1.81 does not give (14 % of
 // 17-digit numbers are off by one bit). Duplicate keys: the last one wins, as in Python.
 Result<Value> value_from_json_text(std::string_view json, bool content = true);
+// True if `text` is one JSON value, whose integers may have any size.
+bool is_json_text(std::string_view text);
 
 }  // namespace mlxcel::text
