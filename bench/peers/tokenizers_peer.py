@@ -2,10 +2,12 @@
 """Speed of the tokenizers package on one thread, and the text that it and mlxcel are measured on.
 
   tools/oracle_python bench/peers/tokenizers_peer.py text OUT.txt        # 10 MB, the same bytes everywhere
+  tools/oracle_python bench/peers/tokenizers_peer.py json VOCABULARY.gguf OUT.json
   tools/oracle_python bench/peers/tokenizers_peer.py time TOKENIZER.json TEXT
 
 The text: sources, documents and templates of llama.cpp as the source package of llama-cpp-python carries them (code, prose,
-tables, other scripts), and 2 MB of the strings that the parity tests generate. `time` encodes it as one string with
+tables, other scripts), and 2 MB of the strings that the parity tests generate. `json` writes the tokenizer that the parity
+tests set up for a vocabulary; for one of SentencePiece, as transformers' fast tokenizer has it. `time` encodes it as one string with
 encode_batch_fast, the quickest way of the package, which computes no offsets.
 
   against_tokenizers.sh compares with mlxcel and writes the record.
@@ -62,6 +64,33 @@ def write_text(out):
         sys.exit(f"the text's SHA-256 should be {SHA256}")
 
 
+def merges_of(tokens, scores):
+    """Every way to make a token of two, the best token first: what SentencePiece's scores say as merges."""
+    ids = {s: i for i, s in enumerate(tokens)}
+    merges = []
+    for token, i in ids.items():
+        ways = [(token[:k], token[k:]) for k in range(1, len(token)) if token[:k] in ids and token[k:] in ids]
+        merges += [(-scores[i], i, *sorted_way) for sorted_way in sorted(ways, key=lambda w: (ids[w[0]], ids[w[1]]))]
+    return ids, [(left, right) for _, _, left, right in sorted(merges, key=lambda m: m[0])]
+
+
+def write_json(path, out):
+    sys.path.insert(0, str(ROOT / "tools"))
+    import tokenizer_oracle
+    from tokenizers import Tokenizer, decoders, models, normalizers
+    g = tokenizer_oracle.Gguf(path)
+    if g["model"] != "llama":
+        tokenizer_oracle.oracle(path).t.save(out)
+        return
+    vocabulary, merges = merges_of(g["tokens"], g["scores"])
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, unk_token=g["tokens"][0], fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                           decoders.Strip(" ", 1, 0)])
+    tokenizer_oracle.add_tokens(tokenizer, g)
+    tokenizer.save(out)
+
+
 def time_encode(path, text_path):
     os.environ["RAYON_NUM_THREADS"] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -79,6 +108,8 @@ def time_encode(path, text_path):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["text"] and len(sys.argv) == 3:
         write_text(sys.argv[2])
+    elif sys.argv[1:2] == ["json"] and len(sys.argv) == 4:
+        write_json(*sys.argv[2:])
     elif sys.argv[1:2] == ["time"] and len(sys.argv) == 4:
         time_encode(*sys.argv[2:])
     else:

@@ -163,6 +163,9 @@ class Reasoning(unittest.TestCase):
             shown = mlxcel(command, *args, "--show-reasoning")
             self.assertTrue(shown.stdout.strip())
             self.assertNotIn("channel", shown.stderr)
+            for apart in ("deepseek", "auto"):
+                again = mlxcel(command, *args, "--reasoning-format", apart)
+                self.assertEqual((again.stdout, again.stderr), (hidden.stdout, hidden.stderr), (command, apart))
             self.assertEqual(mlxcel(command, *args, "--reasoning-format", "none").stdout.strip(), shown.stdout.strip())
 
     def test_json(self):

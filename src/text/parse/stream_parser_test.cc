@@ -171,6 +171,26 @@ TEST(StreamParser, P07TypesFollowTheSchema) {
       message("", "ok",
               {{"f", R"({"s": "null", "o": null, "u": null, "n": "1.5", "l": "[1, 2", "zz": [1]})",
                 ""}}));
+  // Listed values, references, and integers of any size (tools/check_arguments.py has more).
+  o.tools = *value_from_json_text(R"([{"function": {"name": "f", "parameters": {"type": "object",
+      "properties": {"e": {"enum": [1, "b", true, null]}, "k": {"const": 2.5},
+      "r": {"$ref": "#/$defs/N"}, "n": {"type": "integer"},
+      "u": {"anyOf": [{"type": "string", "enum": ["7"]}, {"type": "integer"}]}},
+      "$defs": {"N": {"type": "number"}}}}}])");
+  for (const auto& [text, json] : std::vector<std::pair<std::string, std::string>>{
+           {"1", "1"}, {"b", "\"b\""}, {"True", "true"}, {"None", "null"}, {"2", "\"2\""}}) {
+    expect(
+        "glm", o,
+        {{"<tool_call>f\n<arg_key>e</arg_key>\n<arg_value>" + text + "</arg_value>\n</tool_call>"}},
+        message("", "", {{"f", "{\"e\": " + json + "}", ""}}));
+  }
+  expect(
+      "glm", o,
+      {{"<tool_call>f\n<arg_key>k</arg_key><arg_value>2.5</arg_value><arg_key>r</arg_key>"
+        "<arg_value>-1</arg_value><arg_key>n</arg_key><arg_value>12345678901234567890123"
+        "</arg_value><arg_key>u</arg_key><arg_value>8</arg_value></tool_call>"}},
+      message("", "", {{"f", R"({"k": 2.5, "r": -1, "n": 12345678901234567890123, "u": 8})", ""}}));
+  o.tools = tools();
   // A closing tag that is missing, and a call without arguments.
   expect("qwen3_coder", o,
          {{"<tool_call>\n<function=f>\n<parameter=n>\n1\n<parameter=s>\nx\n</function>\n</"
