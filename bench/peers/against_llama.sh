@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# mlxcel against llama.cpp on one GGUF file, by `mlxcel bench rounds`; the record goes to evidence/.
+# mlxcel against llama.cpp on one GGUF file, by `mlxcel bench rounds`; the record goes to evidence/. A run's figure is the median
+# of its repetitions.
 #
-#   bench/peers/against_llama.sh MODEL.gguf [ROUNDS] [THREADS] [PROMPT TOKENS] [TOKENS AFTER IT]
+#   bench/peers/against_llama.sh MODEL.gguf [ROUNDS] [THREADS] [PROMPT TOKENS] [TOKENS AFTER IT] [REPETITIONS]
 #
 #   METRIC   decode_tok_s (default) or prefill_tok_s
 #   MLXCEL   the program (build/release/bin/mlxcel)
@@ -10,11 +11,11 @@
 # Nothing else may run meanwhile: exit status 2 says that the record is not publishable.
 set -eu
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-model=$1 rounds=${2:-10} threads=${3:-$(nproc)} prompt=${4:-512} generate=${5:-128}
+model=$1 rounds=${2:-10} threads=${3:-$(nproc)} prompt=${4:-512} generate=${5:-128} reps=${6:-5}
 mlxcel=${MLXCEL:-$root/build/release/bin/mlxcel} python=${PYTHON:-python3}
 version=$("$python" -c 'import importlib.metadata as m; print("llama-cpp-python-" + m.version("llama-cpp-python"))')
 work="--prompt-tokens $prompt --gen-tokens $generate"
 exec "$mlxcel" bench rounds -m "$model" --rounds "$rounds" --metric "results.${METRIC:-decode_tok_s}" --unit tok/s \
   --baseline-version "$version" --record "$root/evidence" \
-  --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps 1 --threads $threads 2>/dev/null" \
-  --arm "mlxcel='$mlxcel' bench decode -m '$model' $work --reps 1 -t $threads --json"
+  --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps $reps --threads $threads 2>/dev/null" \
+  --arm "mlxcel='$mlxcel' bench decode -m '$model' $work --reps $reps -t $threads --json"
