@@ -6,6 +6,7 @@
 #
 #   METRIC   decode_tok_s (default) or prefill_tok_s
 #   MLXCEL   the program (build/release/bin/mlxcel)
+#   LLAMA_FLAGS  more flags of llama_peer.py, e.g. --plain-weights
 #   PYTHON   a Python with llama-cpp-python and numpy (python3)
 #
 # Nothing else may run meanwhile: exit status 2 says that the record is not publishable.
@@ -17,5 +18,5 @@ version=$("$python" -c 'import importlib.metadata as m; print("llama-cpp-python-
 work="--prompt-tokens $prompt --gen-tokens $generate"
 exec "$mlxcel" bench rounds -m "$model" --rounds "$rounds" --metric "results.${METRIC:-decode_tok_s}" --unit tok/s \
   --baseline-version "$version" --record "$root/evidence" \
-  --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps $reps --threads $threads 2>/dev/null" \
+  --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps $reps --threads $threads ${LLAMA_FLAGS:-} 2>/dev/null" \
   --arm "mlxcel='$mlxcel' bench decode -m '$model' $work --reps $reps -t $threads --json"

@@ -15,10 +15,11 @@ from measure import median_seconds, print_record, rates
 
 
 class Model:
-    def __init__(self, path, context, sequences, threads):
+    def __init__(self, path, context, sequences, threads, plain_weights=False):
         llama.llama_backend_init()
         p = llama.llama_model_default_params()
         p.n_gpu_layers = 999
+        p.use_extra_bufts = not plain_weights
         self.model = llama.llama_model_load_from_file(path.encode(), p)
         if not self.model:
             raise SystemExit(f"{path}: llama.cpp could not load it")
@@ -55,10 +56,12 @@ def main():
     ap.add_argument("--batch-prompt", type=int, default=64)
     ap.add_argument("--reps", type=int, default=5)
     ap.add_argument("--threads", type=int, default=2)
+    ap.add_argument("--plain-weights", action="store_true",
+                    help="weights as in the file, not repacked: where llama.cpp's AMX kernels crash, as they do on some virtual machines")
     ap.add_argument("--ids", help="raw little-endian int32: the prompt and one more")
     a = ap.parse_args()
     room = max(a.prompt + a.generate, a.batch * (a.batch_prompt + a.generate)) + 16
-    m = Model(a.model, room, max(a.batch, 1), a.threads)
+    m = Model(a.model, room, max(a.batch, 1), a.threads, a.plain_weights)
     ids = [int(t) for t in np.random.default_rng(0).integers(0, m.vocab, room)]
     if a.ids:
         given = [int(t) for t in np.fromfile(a.ids, "<i4")]
