@@ -1,11 +1,11 @@
-// Packs weights and reads rows back: plain C++, for every format of the table.
+// Packs weights by the definition and reads rows back: plain C++, for every format of the table.
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
 #include "kernels/quant/format.h"
 #include "kernels/quant/formats.h"
 #include "kernels/quant/layout.h"
+#include "kernels/quant/pack_tree.h"
 
 namespace mlxcel::quant {
 namespace {
@@ -141,8 +141,6 @@ void pack_coded_block(const Format& f, const PackSource& s, const int64_t* row, 
   }
 }
 
-int64_t block_bytes(const Format& f, int64_t in) { return in / f.group * layout_of(f).bytes; }
-
 }  // namespace
 
 const Format* find(DType dtype) {
@@ -163,14 +161,17 @@ int64_t packed_bytes(const Format& f, int64_t out, int64_t in) {
   return blocks(out) * block_bytes(f, in);
 }
 
-void pack(const Format& f, const PackSource& s, int64_t first, int64_t last, void* dst) {
-  CHECK(s.in % f.group == 0);
+void block_rows(const PackSource& s, int64_t block, int64_t row[16]) {
+  for (int64_t r = 0; r < 16; r++) {
+    const int64_t n = 16 * block + r;
+    row[r] = n >= s.out ? -1 : s.source_row == nullptr ? n : s.source_row(s.context, n);
+  }
+}
+
+void pack_tree(const Format& f, const PackSource& s, int64_t first, int64_t last, void* dst) {
   for (int64_t b = first; b < last; b++) {
     int64_t row[16];
-    for (int64_t r = 0; r < 16; r++) {
-      const int64_t n = 16 * b + r;
-      row[r] = n >= s.out ? -1 : s.source_row == nullptr ? n : s.source_row(s.context, n);
-    }
+    block_rows(s, b, row);
     uint8_t* to = static_cast<uint8_t*>(dst) + b * block_bytes(f, s.in);
     if (f.code == Code::kFloat) {
       pack_float_block(f, s, row, to);

@@ -3,12 +3,15 @@
 
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/for_each_isa.h"
 #include "kernels/quant/formats.h"
 #include "kernels/quant/golden_testing.h"
 #include "kernels/quant/layout.h"
+#include "kernels/quant/pack_tree.h"
 
 namespace mlxcel::quant {
 namespace {
@@ -105,6 +108,33 @@ TEST(Pack, KeepsFloatsAndPadsOutputs) {
     unpack_row(f, packed.data, in, 47, padding.data());
     for (const float v : padding) EXPECT_EQ(v, 0);
   }
+}
+
+// Any bytes are a weight of any format. Rows in another order, and a last block of five outputs.
+void expect_as_defined(const Format& f) {
+  PackSource s;
+  s.out = 37, s.in = f.code == Code::kFloat ? 45 : 512;
+  const int64_t row = f.dtype == DType::kU32 ? s.in * f.bits / 8 : bytes_of(f.dtype, s.in);
+  const int64_t numbers = s.in / f.group * scale_bytes(f.scale);
+  std::vector<std::byte> bytes(s.out * (row + 2 * numbers));
+  std::mt19937 random(f.bits * 1000 + f.group);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  s.data = bytes.data(), s.scales = s.data + s.out * row, s.biases = s.scales + s.out * numbers;
+  s.source_row = [](const void*, int64_t n) { return (n * 7 + 3) % 37; };
+  std::vector<std::byte> want(packed_bytes(f, s.out, s.in));
+  pack_tree(f, s, 0, blocks(s.out), want.data());
+  for_each_isa([&](const char* isa) {
+    const Packed packed(f, s);
+    const auto* found = static_cast<const std::byte*>(packed.data);
+    for (size_t i = 0; i < want.size(); i++) {
+      ASSERT_EQ(found[i], want[i]) << f.name << " " << f.group << " on " << isa << " byte " << i;
+    }
+  });
+}
+
+TEST(Pack, IsAsDefinedOnEveryIsa) {
+  for (const Format& f : kFormats) expect_as_defined(f);
+  for (const Format& f : kAffineFormats) expect_as_defined(f);
 }
 
 TEST(Pack, StaysWithinThreePercentOfTheFile) {

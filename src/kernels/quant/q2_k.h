@@ -8,6 +8,13 @@
 
 namespace mlxcel::quant {
 
+// 32 bytes hold 128 codes: 32 in their lowest two bits, the next 32 in the next two, and so on.
+inline void read_twos(const uint8_t* q, uint8_t* code) {
+  for (int part = 0; part < 8; part++) {
+    for (int i = 0; i < 32; i++) code[32 * part + i] = q[part / 4 * 32 + i] >> part % 4 * 2 & 3;
+  }
+}
+
 inline void read_q2_k(const std::byte* b, Group* g) {
   const auto* subs = reinterpret_cast<const uint8_t*>(b);
   const uint8_t* q = subs + 16;
@@ -15,7 +22,7 @@ inline void read_q2_k(const std::byte* b, Group* g) {
     g->sub_scale[s] = static_cast<int8_t>(subs[s] & 15);
     g->sub_min[s] = subs[s] >> 4;
   }
-  for (int k = 0; k < 256; k++) g->code[k] = q[k / 128 * 32 + k % 32] >> k % 128 / 32 * 2 & 3;
+  read_twos(q, g->code);
   std::memcpy(g->scale, b + 80, 2);
   std::memcpy(g->bias, b + 82, 2);
 }

@@ -5,15 +5,19 @@
 #include <cstring>
 
 #include "kernels/quant/format.h"
+#include "kernels/quant/q2_k.h"
 
 namespace mlxcel::quant {
 
 inline void read_q3_k(const std::byte* b, Group* g) {
   const auto* third = reinterpret_cast<const uint8_t*>(b);
   const uint8_t *q = third + 32, *subs = q + 64;
-  for (int k = 0; k < 256; k++) {
-    const int low = q[k / 128 * 32 + k % 32] >> k % 128 / 32 * 2 & 3;
-    g->code[k] = static_cast<uint8_t>(low | (third[k % 32] >> k / 32 & 1) << 2);
+  read_twos(q, g->code);
+  for (int bit = 0; bit < 8; bit++) {
+    for (int i = 0; i < 32; i++) {
+      g->code[32 * bit + i] =
+          static_cast<uint8_t>(g->code[32 * bit + i] | (third[i] >> bit & 1) << 2);
+    }
   }
   for (int s = 0; s < 16; s++) {
     const int low = subs[s % 8] >> s / 8 * 4 & 15, high = subs[8 + s % 4] >> s / 4 * 2 & 3;

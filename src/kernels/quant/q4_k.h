@@ -20,12 +20,20 @@ inline void read_six_bit_pairs(const std::byte* bytes, Group* g) {
   }
 }
 
+// 32 bytes hold 64 codes: the low nibbles first, then the high ones.
+inline void read_nibble_halves(const uint8_t* q, uint8_t* code) {
+  for (int part = 0; part < 4; part++, q += 32, code += 64) {
+    for (int i = 0; i < 32; i++) code[i] = q[i] & 15;
+    for (int i = 0; i < 32; i++) code[32 + i] = q[i] >> 4;
+  }
+}
+
 inline void read_q4_k(const std::byte* b, Group* g) {
   std::memcpy(g->scale, b, 2);
   std::memcpy(g->bias, b + 2, 2);
   read_six_bit_pairs(b + 4, g);
   const auto* q = reinterpret_cast<const uint8_t*>(b + 16);
-  for (int k = 0; k < 256; k++) g->code[k] = q[k / 64 * 32 + k % 32] >> k / 32 % 2 * 4 & 15;
+  read_nibble_halves(q, g->code);
 }
 
 }  // namespace mlxcel::quant

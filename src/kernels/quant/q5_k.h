@@ -11,9 +11,12 @@ inline void read_q5_k(const std::byte* b, Group* g) {
   read_six_bit_pairs(b + 4, g);
   const auto* fifth = reinterpret_cast<const uint8_t*>(b + 16);
   const uint8_t* q = fifth + 32;
-  for (int k = 0; k < 256; k++) {
-    const int low = q[k / 64 * 32 + k % 32] >> k / 32 % 2 * 4 & 15;
-    g->code[k] = static_cast<uint8_t>(low | (fifth[k % 32] >> k / 32 & 1) << 4);
+  read_nibble_halves(q, g->code);
+  for (int bit = 0; bit < 8; bit++) {
+    for (int i = 0; i < 32; i++) {
+      g->code[32 * bit + i] =
+          static_cast<uint8_t>(g->code[32 * bit + i] | (fifth[i] >> bit & 1) << 4);
+    }
   }
 }
 
