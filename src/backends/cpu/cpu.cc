@@ -50,11 +50,11 @@ class Cpu final : public CpuBackend {
   }
 
   Result<Matrix> matrix(const WeightSource& s) override {
-    TRY(Matrix m, pack_matrix(s, *team_));
+    TRY(Matrix m, pack_matrix(s, *team_, weights_));
     linear_.know(m);
     return m;
   }
-  Result<Vector> vector(const WeightSource& s) override { return load_vector(s); }
+  Result<Vector> vector(const WeightSource& s) override { return load_vector(s, weights_); }
   int64_t matrix_bytes(const WeightSource& s) const override {
     const auto format = format_of(s);
     return format ? quant::packed_bytes(**format, s.out, s.in) : 0;
@@ -106,7 +106,7 @@ class Cpu final : public CpuBackend {
       const int32_t id =
           input.kind == RowInput::Kind::kToken ? input.index : last_sample_[input.index];
       CHECK(id >= 0 && id < table.out);
-      quant::unpack_row(*m.format, m.packed.data(), table.in, id, to);
+      quant::unpack_row(*m.format, m.packed.get(), table.in, id, to);
     });
     return y;
   }
@@ -371,6 +371,7 @@ class Cpu final : public CpuBackend {
   KernelUseCounter use_;
   const Step* step_ = nullptr;
   Arena arena_;
+  WeightMemory weights_;
   Buffer memory_;  // the arena's floats
   std::vector<Angles> angles_;
   int angles_used_ = 0;

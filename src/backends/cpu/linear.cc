@@ -62,7 +62,7 @@ void CpuLinear::multiply(const float* x, int64_t rows, const Product& p, int64_t
   const CpuMatrix& m = cpu(*p.w);
   const int group = float_activations_ ? 0 : group_of(*m.format);
   MatmulArgs a = {};
-  a.format = m.format, a.w = m.packed.data(), a.out = p.w->out, a.in = p.w->in;
+  a.format = m.format, a.w = m.packed.get(), a.out = p.w->out, a.in = p.w->in;
   a.x_quantized = group > 0;
   a.x = a.x_quantized ? static_cast<const void*>(quantized(group).data()) : x;
   a.first_row = 0, a.last_row = rows, a.first_block = first_block, a.last_block = last_block;

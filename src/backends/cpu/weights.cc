@@ -40,24 +40,36 @@ quant::PackSource pack_source(const WeightSource& s) {
   return source;
 }
 
-Result<Matrix> pack_matrix(const WeightSource& s, ThreadTeam& team) {
+Result<std::shared_ptr<std::byte>> WeightMemory::take(int64_t bytes) {
+  constexpr int64_t kBlock = 64 << 20;  // addresses; pages are taken as they are written
+  if (block_ == nullptr || used_ + bytes > block_->size()) {
+    TRY(Buffer block, Buffer::make(std::max(bytes, kBlock)));
+    block_ = std::make_shared<Buffer>(std::move(block)), used_ = 0;
+  }
+  std::byte* start = block_->data() + used_;
+  used_ += (bytes + 63) / 64 * 64;
+  return std::shared_ptr<std::byte>(block_, start);
+}
+
+Result<Matrix> pack_matrix(const WeightSource& s, ThreadTeam& team, WeightMemory& memory) {
   auto m = std::make_shared<CpuMatrix>();
   TRY(m->format, format_of(s));
-  TRY(m->packed, Buffer::make(quant::packed_bytes(*m->format, s.out, s.in)));
+  TRY(m->packed, memory.take(quant::packed_bytes(*m->format, s.out, s.in)));
   const quant::PackSource source = pack_source(s);
   const int64_t blocks = quant::blocks(s.out);
   constexpr int64_t kChunk = 8;  // blocks handed out at a time
   team.each((blocks + kChunk - 1) / kChunk, [&](int64_t i) {
     quant::pack(*m->format, source, i * kChunk, std::min(blocks, (i + 1) * kChunk),
-                m->packed.data());
+                m->packed.get());
   });
   return Matrix{s.out, s.in, std::move(m)};
 }
 
-Result<Vector> load_vector(const WeightSource& s) {
+Result<Vector> load_vector(const WeightSource& s, WeightMemory& memory) {
   auto v = std::make_shared<CpuVector>();
-  TRY(v->values, Buffer::make(s.in * 4));
-  float* to = v->values.as<float>();
+  TRY(const std::shared_ptr<std::byte> bytes, memory.take(s.in * 4));
+  v->values = {bytes, reinterpret_cast<float*>(bytes.get())};
+  float* to = v->values.get();
   for (int64_t i = 0; i < s.in; i++) {
     const int64_t from = s.source_row(i);
     uint16_t half;
