@@ -1,7 +1,10 @@
 #include "weights/expand.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -13,15 +16,20 @@ namespace {
 
 constexpr float kE2M1[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 
-// Sign, 4 bits of exponent with bias 7, 3 of fraction; 0x7f is no number.
-float e4m3(uint8_t code) {
-  const int exponent = code >> 3 & 15, fraction = code & 7;
-  if ((code & 127) == 127) return std::nanf("");
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(fraction), -9)
-                              : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-  return code & 128 ? -magnitude : magnitude;
-}
+// Sign, 4 bits of exponent with bias 7, 3 of fraction; 0x7f is no number. Of every byte: a matrix
+// has millions.
+constexpr std::array<float, 256> kE4M3 = [] {
+  std::array<float, 256> all{};
+  for (uint32_t code = 0; code < 256; code++) {
+    const uint32_t exponent = code >> 3 & 15, fraction = code & 7;
+    const float magnitude = (code & 127) == 127 ? std::numeric_limits<float>::quiet_NaN()
+                            : exponent == 0
+                                ? static_cast<float>(fraction) * 0x1p-9f
+                                : std::bit_cast<float>((exponent + 120) << 23 | fraction << 20);
+    all[code] = code & 128 ? -magnitude : magnitude;
+  }
+  return all;
+}();
 
 float e2m1(int code) { return code & 8 ? -kE2M1[code & 7] : kE2M1[code & 7]; }
 
@@ -80,10 +88,13 @@ Status expand_mx(const FileTensor& codes, const FileTensor& scales, WeightSource
     return Ok{};
   }
   uint8_t* to = own(s, DType::kBF16);
-  for (int64_t i = 0; i < s.out * s.in; i++) {
-    const uint8_t byte = scales.data[i / group];
-    const float scale = nvfp4 ? e4m3(byte) : std::ldexp(1.0f, static_cast<int>(byte) - 127);
-    put(to, i, scale * (nvfp4 ? e2m1(codes.data[i / 2] >> i % 2 * 4 & 15) : e4m3(codes.data[i])));
+  for (int64_t first = 0; first < s.out * s.in; first += group) {
+    const uint8_t byte = scales.data[first / group];
+    const float scale = nvfp4 ? kE4M3[byte] : std::ldexp(1.0f, static_cast<int>(byte) - 127);
+    for (int64_t i = first; i < first + group; i++) {
+      const float x = nvfp4 ? e2m1(codes.data[i / 2] >> i % 2 * 4 & 15) : kE4M3[codes.data[i]];
+      put(to, i, scale * x);
+    }
   }
   return Ok{};
 }
@@ -108,9 +119,12 @@ Status expand_fp8(const FileTensor& codes, const FileTensor& scales, int64_t row
   uint8_t* to = own(s, DType::kBF16);
   for (int64_t r = 0; r < s.out; r++) {
     const int64_t row = blocks ? r / rows : count == 1 ? 0 : r;
+    double scale = 0;
     for (int64_t k = 0; k < s.in; k++) {
-      const double scale = scale_at(scales, row * across + (blocks ? k / columns : 0));
-      put(to, r * s.in + k, static_cast<float>(scale * e4m3(codes.data[r * s.in + k])));
+      if (k == 0 || (blocks && k % columns == 0)) {
+        scale = scale_at(scales, row * across + (blocks ? k / columns : 0));
+      }
+      put(to, r * s.in + k, static_cast<float>(scale * kE4M3[codes.data[r * s.in + k]]));
     }
   }
   return Ok{};
