@@ -10,7 +10,8 @@
   python3 bench/peers/perplexity.py mlxcel  MODEL.gguf /tmp/ppl int8    # mlxcel as it runs -> int8.nll
   python3 bench/peers/perplexity.py compare MODEL.gguf /tmp/ppl -o evidence/x.json
 
-The ids are cut into windows of 512; each window is a sequence of its own from position 0. Scored are all positions of a
+The ids are cut into windows of 512; each window is a sequence of its own from position 0, and begins with the model's
+start token where its tokenizer adds one (Gemma's numbers are far off without it). Scored are all positions of a
 window but the first (it has no context), 511 of 512. A *.nll file holds one double per scored position: minus the
 natural logarithm of the probability of the id that stands there, computed from the logits in double precision.
 llama.cpp runs with an f32 KV cache and without flash attention, so that its own rounding is as small as it gets.
@@ -82,6 +83,9 @@ def do_ids(a):
     if n < WINDOW * WINDOWS:
         sys.exit(f"text.txt: expected at least {WINDOW * WINDOWS} tokens, found {n}")
     ids = np.array(buffer[:WINDOW * WINDOWS], "<i4")
+    vocab = llama_cpp.llama_model_get_vocab(model)
+    if llama_cpp.llama_vocab_get_add_bos(vocab):
+        ids[::WINDOW] = llama_cpp.llama_vocab_bos(vocab)
     ids.tofile(a.folder / "ids.i32")
     print(f"{n} tokens, the first {len(ids)} kept, SHA-256 {hashlib.sha256(ids.tobytes()).hexdigest()}")
 
