@@ -117,6 +117,7 @@ Result<int> run(ConvertArguments& a) {
   }
   TRY(const Checkpoint checkpoint, open_checkpoint(a.source));
   TRY(const auto family, make_family(checkpoint.config()));
+  const InterruptWaits waits;  // until what is half-written is gone
   TRY(OutputDirectory directory, OutputDirectory::create(a.destination));
   const auto recoder = make_recoder(a.threads);
   LoadBar bar;

@@ -38,9 +38,11 @@ void print_budget(const Budget& b) {
 
 void print_loaded(const OpenModel& m, double seconds) {
   const BackendInfo info = m.backend->info();
-  std::fprintf(stderr, "[%s | %s, %s, %d threads | weights %s, KV %s | loaded in %.2f s]\n",
+  std::fprintf(stderr,
+               "[%s | %s, %s, %d threads | weights %s, KV %s | loaded in %.2f s, %.1f GB/s]\n",
                m.checkpoint.path().c_str(), info.device.c_str(), info.isa.c_str(), info.threads,
-               readable_size(m.plan.weights).c_str(), readable_size(m.plan.kv).c_str(), seconds);
+               readable_size(m.plan.weights).c_str(), readable_size(m.plan.kv).c_str(), seconds,
+               static_cast<double>(m.checkpoint.bytes()) / seconds / 1e9);
 }
 
 Result<int> estimate_memory(const Checkpoint& checkpoint, const OpenOptions& options,
