@@ -25,7 +25,12 @@ if(TARGET mlxcel AND NOT CMAKE_CROSSCOMPILING)  # the program writes them itself
     endfunction()
     write(share/man/man1/mlxcel.1 man)
     write(share/bash-completion/completions/mlxcel completion bash)
-    write(share/zsh/vendor-completions/_mlxcel completion zsh)
+    # Below /usr Debian's zsh leaves site-functions to the administrator.
+    if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND EXISTS /etc/debian_version)
+      write(share/zsh/vendor-completions/_mlxcel completion zsh)
+    else()
+      write(share/zsh/site-functions/_mlxcel completion zsh)
+    endif()
     write(share/fish/vendor_completions.d/mlxcel.fish completion fish)
   ]])
 endif()

@@ -90,7 +90,9 @@ Run add_bench_compare(CLI::App& sub) {
   sub.add_option("--catalog", a->catalog, "Names and aliases (default: docs/model-catalog.tsv)");
   sub.add_flag("--json", a->json, "JSON instead of text");
   sub.add_option("--svg", a->svg, "Draw the ratios into this file");
-  sub.footer("Exit status: 1 if the comparison is refused or no pair is left.");
+  sub.footer(
+      "Exit status: 1 if the comparison is refused or no pair is left.\n"
+      "Example: mlxcel bench compare --before old.csv --after new.csv --svg ratios.svg");
   return [a] { return run(*a); };
 }
 

@@ -44,7 +44,9 @@ Run add_bench_equal(CLI::App& sub) {
   sub.add_option("-m,--model", a->model, "The checkpoint")->required();
   sub.add_option("-p,--prompt", a->prompt, "The prompt");
   sub.add_option("--token-ids", a->ids, "A file of token ids, for mlxcel-core");
-  sub.add_option("-n,--max-tokens", a->tokens, "Tokens of the answer")->capture_default_str();
+  sub.add_option("-n,--max-tokens", a->tokens, "Tokens of the answer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   sub.footer(
       "Exit status: 0 EQUAL, 1 DIFFERS, 2 INCONCLUSIVE (the same program with the same flags, an "
       "empty output,\na baseline that differs from itself, a temperature above 0).");

@@ -275,6 +275,7 @@ Run add_bench_serve(CLI::App& sub) {
                  "Start this server instead: a shell command with {port} in it");
   sub.add_option("--url", a->target.url, "Measure a server that runs, e.g. http://127.0.0.1:8080");
   sub.add_option("--start-timeout", a->start_seconds, "Seconds for the server to start")
+      ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   sub.add_option("--api-key", a->target.key, "The server's key");
   sub.add_option("--model-name", a->target.model, "What requests name (default: nothing)");
@@ -284,6 +285,7 @@ Run add_bench_serve(CLI::App& sub) {
   sub.add_flag("--chat", a->chat, "As --endpoint chat");
   sub.add_flag("--no-ignore-eos", a->no_ignore_eos, "Let answers end by themselves");
   sub.add_option("--request-timeout", a->target.timeout_s, "Seconds of one request at most")
+      ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   sub.add_option("--concurrency", a->concurrency,
                  "Requests under way at once, with --rate at most; several: one load after another")

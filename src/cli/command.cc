@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/cat.h"
+#include "cli/colour.h"
 #include "cli/usage_error.h"
 #include "cli/version.h"
 
@@ -58,13 +59,19 @@ void occupy_standard_streams() {
   }
 }
 
+// What stands before an error.
+std::string speaker(const char* program) {
+  return painted(STDERR_FILENO, Colour::kError, cat(program, ":"));
+}
+
 // Whether everything said on standard output arrived.
 int end_output(const char* program, int status) {
   errno = 0;
   const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout.flush();
   if (!failed) return status;
-  std::fprintf(stderr, "%s: standard output: cannot be written: %s\n", program,
-               errno != 0 ? std::strerror(errno) : "an earlier write failed");
+  const char* reason = errno != 0 ? std::strerror(errno) : "an earlier write failed";
+  std::fprintf(stderr, "%s standard output: cannot be written: %s\n", speaker(program).c_str(),
+               reason);
   return 1;
 }
 
@@ -133,7 +140,7 @@ int run_parsed(const char* program, const CLI::App& app,
     const Result<int> status = run();
     if (!status) {
       std::fflush(stdout);
-      std::fprintf(stderr, "%s: %s\n", program, status.error().message.c_str());
+      std::fprintf(stderr, "%s %s\n", speaker(program).c_str(), status.error().message.c_str());
       return interrupted() ? kInterrupted : 1;
     }
     return end_output(program, interrupted() ? kInterrupted : *status);
@@ -191,8 +198,8 @@ int run_program(const char* program, const char* summary, std::span<const Comman
     std::string asked = program;
     for (const CLI::App* a = used; a != &app; a = a->get_parent())
       asked.insert(std::strlen(program), " " + a->get_name());
-    std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, usage_error(e, app, *used).c_str(),
-                 asked.c_str());
+    std::fprintf(stderr, "%s %s\nTry '%s --help'.\n", speaker(program).c_str(),
+                 usage_error(e, app, *used).c_str(), asked.c_str());
     return kUsage;
   }
   return run_parsed(program, app, subs);

@@ -6,6 +6,7 @@
 #include "base/cat.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 
 namespace mlxcel {
 namespace {
@@ -53,17 +54,21 @@ Run add_core_generate(CLI::App& sub) {
   add_model_arguments(sub, a->model);
   sub.add_option("--ids", a->ids,
                  "Token ids of the prompt: text, or raw int32 if the name ends in .i32")
+      ->check(readable_file)
       ->required();
   sub.add_option("-n,--max-tokens", a->sampling.max_tokens, "Tokens to add")
       ->check(CLI::Range(0, 1 << 27))
       ->capture_default_str();
   sub.add_option("--temp,--temperature", a->sampling.temperature, "0: the most likely token")
+      ->check(sampling_domain(&SamplingParams::temperature))
       ->capture_default_str();
   sub.add_option("--top-p", a->sampling.top_p,
-                 "Only tokens with less than this probability ranked before them");
-  sub.add_option("--top-k", a->sampling.top_k, "Only this many most likely tokens; 0: all");
-  sub.add_option("--min-p", a->sampling.min_p,
-                 "Only tokens this likely, relative to the likeliest");
+                 "Only tokens with less than this probability ranked before them")
+      ->check(sampling_domain(&SamplingParams::top_p));
+  sub.add_option("--top-k", a->sampling.top_k, "Only this many most likely tokens; 0: all")
+      ->check(sampling_domain(&SamplingParams::top_k));
+  sub.add_option("--min-p", a->sampling.min_p, "Only tokens this likely, relative to the likeliest")
+      ->check(sampling_domain(&SamplingParams::min_p));
   sub.add_option("-s,--seed", a->seed, "The same seed gives the same tokens");
   return [a] { return run(*a); };
 }

@@ -65,12 +65,15 @@ Entry entry_of(const CLI::App& app, const std::string& path) {
   return e;
 }
 
-// The program first, then its commands, each followed by its own.
-std::vector<Entry> entries_of(const CLI::App& root) {
+// The program first, then its commands, each followed by its own, and where wanted by its aliases.
+std::vector<Entry> entries_of(const CLI::App& root, bool aliases) {
   std::vector<Entry> all = {entry_of(root, "")};
   const auto every = [](const CLI::App*) { return true; };
   for (const CLI::App* sub : root.get_subcommands(every)) {
     all.push_back(entry_of(*sub, sub->get_name()));
+    if (aliases) {
+      for (const std::string& alias : sub->get_aliases()) all.push_back(entry_of(*sub, alias));
+    }
     for (const CLI::App* nested : sub->get_subcommands(every))
       all.push_back(entry_of(*nested, cat(sub->get_name(), " ", nested->get_name())));
   }
@@ -155,11 +158,13 @@ void print_zsh(const std::vector<Entry>& all) {
   std::printf(
       "    'help:Show the help of a command'\n  )\n"
       "  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
-      "  local command=$words[2]\n  case \"$words[2] $words[3]\" in\n");
+      "  shift words; (( CURRENT-- ))\n"
+      "  local command=$words[1]\n  case \"$words[1] $words[2]\" in\n");
   for (const Entry& e : all) {
     if (e.path.find(' ') != e.path.npos)
-      std::printf("    '%s') (( CURRENT > 3 )) && command='%s' ;;\n", e.path.c_str(),
-                  e.path.c_str());
+      std::printf(
+          "    '%s') (( CURRENT > 2 )) && { command='%s'; shift words; (( CURRENT-- )) } ;;\n",
+          e.path.c_str(), e.path.c_str());
   }
   std::printf("  esac\n  case $command in\n");
   for (const Entry& e : all) {
@@ -179,7 +184,10 @@ void print_zsh(const std::vector<Entry>& all) {
     std::printf(" \\\n      '*::%s' ;;\n",
                 takes_model(e) ? "model:_mlxcel_models" : "argument:_files");
   }
-  std::printf("  esac\n}\ncompdef _mlxcel mlxcel\n");
+  // A file of fpath is the function itself at its first use.
+  std::printf(
+      "  esac\n}\n"
+      "if [[ $funcstack[1] == _mlxcel ]]; then _mlxcel \"$@\"; else compdef _mlxcel mlxcel; fi\n");
 }
 
 void print_fish(const std::vector<Entry>& all) {
@@ -271,7 +279,7 @@ Run add_completion(CLI::App& sub) {
       "  source <(mlxcel completion zsh)\n"
       "  mlxcel completion fish > ~/.config/fish/completions/mlxcel.fish");
   return [shell, root = sub.get_parent()]() -> Result<int> {
-    const auto all = entries_of(*root);
+    const auto all = entries_of(*root, true);
     *shell == "bash" ? print_bash(all) : *shell == "zsh" ? print_zsh(all) : print_fish(all);
     return 0;
   };
@@ -282,7 +290,7 @@ Run add_man(CLI::App& sub) {
       "Examples:\n  mlxcel man | man -l -\n"
       "  mlxcel man > ~/.local/share/man/man1/mlxcel.1");
   return [root = sub.get_parent()]() -> Result<int> {
-    print_man(entries_of(*root));
+    print_man(entries_of(*root, false));
     return 0;
   };
 }

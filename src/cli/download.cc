@@ -17,12 +17,13 @@ namespace {
 struct DownloadArguments {
   std::string name;
   DownloadOptions options;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, verbose = false;
 };
 
 Result<int> run(const DownloadArguments& a) {
   DownloadOptions options = a.options;
   TRY(options.repo, repo_name(a.name));
+  options.verbose = a.verbose;
   TRY(const Downloaded d, download_with_bar(options, a.quiet));
   if (a.json) {
     const json::object o = {{"repo_id", options.repo}, {"revision", options.revision},
@@ -55,7 +56,10 @@ Run add_download(CLI::App& sub) {
   sub.add_option("--connections", a->options.connections, "Files at once")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  sub.add_flag("-q,--quiet", a->quiet, "No progress; the path alone, on standard output");
+  auto* quiet =
+      sub.add_flag("-q,--quiet", a->quiet, "No progress; the path alone, on standard output");
+  sub.add_flag("-v,--verbose", a->verbose, "Name each file, and where it comes from")
+      ->excludes(quiet);
   sub.add_flag("--json", a->json, "One JSON object instead of the path");
   sub.footer(
       "After Ctrl-C or a cut the same command goes on. HF_TOKEN opens private models, HF_ENDPOINT "

@@ -38,6 +38,8 @@ inline constexpr Described kEnvironment[] = {
     {"HF_HUB_OFFLINE", "1: as --offline"},
     {"HF_HUB_DOWNLOAD_TIMEOUT", "seconds of silence that count as a cut (30)"},
     {"SSL_CERT_FILE", "certificate authorities for downloads, PEM"},
+    {"NO_COLOR", "anything: no colours, on terminals either"},
+    {"TERM", "dumb: no colours"},
     {"HOME", "where ~ is"},
 };
 

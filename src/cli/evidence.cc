@@ -123,12 +123,14 @@ Run add_check(CLI::App& sub) {
   sub.footer(
       "Exit status: 0 if every record verifies, names a commit of this history, and every figure "
       "is\n"
-      "its record's. A clone without the whole history is told of instead.");
+      "its record's. A clone without the whole history is told of instead.\n"
+      "Example: mlxcel evidence check");
   return [a] { return check_or_render(*a, false); };
 }
 
 Run add_render(CLI::App& sub) {
   const auto a = arguments(sub);
+  sub.footer("Example: mlxcel evidence render && git diff README.md docs");
   return [a] { return check_or_render(*a, true); };
 }
 
@@ -139,18 +141,21 @@ Run add_plot(CLI::App& sub) {
   sub.add_option("--model", a->plot.model, "Of records (default: any)");
   sub.add_option("--hardware", a->plot.label, "Of records, e.g. zen4-2c (default: any)");
   sub.add_option("-o,--output", a->output, "The SVG (default: standard output)");
+  sub.footer("Example: mlxcel evidence plot --metric decode_tok_s -o speed.svg");
   return [a] { return plot_command(*a); };
 }
 
 Run add_report(CLI::App& sub) {
   const auto a = arguments(sub);
   sub.add_option("-o,--output", a->output, "Folder of the pages (default: docs/results)");
+  sub.footer("Example: mlxcel evidence report -o docs/results");
   return [a] { return report_command(*a); };
 }
 
 Run add_csv(CLI::App& sub) {
   const auto a = arguments(sub);
   sub.add_option("-o,--output", a->output, "Folder of the tables (default: here)");
+  sub.footer("Example: mlxcel evidence csv -o tables");
   return [a] { return csv_command(*a); };
 }
 

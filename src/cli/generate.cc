@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "chat/message_stream.h"
 #include "cli/arguments.h"
+#include "cli/colour.h"
 #include "cli/command.h"
 #include "cli/fetch_model.h"
 #include "cli/memory_report.h"
@@ -97,12 +98,15 @@ class Printer {
 void print_figures(const Answer& a) {
   const RequestStats& s = a.end.stats;
   const auto prefill = prompt_end(s) - s.started, decode = s.finished - prompt_end(s);
-  std::fprintf(stderr,
-               "[prompt %d tokens, %.1f tok/s | answer %d tokens, %.1f tok/s | first token %.3f s "
-               "| %s | seed %llu]\n",
-               s.prompt_tokens, rate(s.prompt_tokens - s.cached_tokens, prefill),
-               s.generated_tokens, rate(std::max(s.generated_tokens - 1, 0), decode),
-               first_token_seconds(s), name(a.end.reason), static_cast<unsigned long long>(s.seed));
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "[prompt %d tokens, %.1f tok/s | answer %d tokens, %.1f tok/s | first token %.3f s "
+                "| %s | seed %llu]",
+                s.prompt_tokens, rate(s.prompt_tokens - s.cached_tokens, prefill),
+                s.generated_tokens, rate(std::max(s.generated_tokens - 1, 0), decode),
+                first_token_seconds(s), name(a.end.reason),
+                static_cast<unsigned long long>(s.seed));
+  std::fprintf(stderr, "%s\n", painted(STDERR_FILENO, Colour::kDim, text).c_str());
 }
 
 json::object to_json(const std::string& prompt, const Answer& a) {
@@ -176,13 +180,11 @@ Result<std::vector<std::string>> read_prompts(const GenerateArguments& a) {
     }
     TRY_OK(check_text(prompts.size() == 1 ? "--prompt" : cat("--prompt ", i + 1), prompts[i]));
   }
-  TRY_OK(check_text("--system", a.system));
   return prompts;
 }
 
 Result<int> run(const GenerateArguments& a) {
   TRY(const std::vector<std::string> prompts, read_prompts(a));
-  TRY_OK(a.sampling.check_alone());
   TRY(Checkpoint checkpoint, open_or_download(a.model.model, a.offline || a.estimate, a.quiet));
   TRY(TextModel text, load_text_model(checkpoint));
   TRY(const ChatModel chat, make_chat_model(std::move(text)));
@@ -238,10 +240,11 @@ Run add_generate(CLI::App& sub) {
   add_offline_argument(sub, a->offline);
   sub.add_option("-p,--prompt", a->prompts,
                  "A prompt; - reads standard input; several run as one batch")
+      ->check(text_domain)
       ->required()
       ->take_all()
       ->allow_extra_args(false);
-  sub.add_option("--system", a->system, "System message before the prompt");
+  sub.add_option("--system", a->system, "System message before the prompt")->check(text_domain);
   sub.add_option("-c,--ctx-size", a->model.context,
                  "Tokens of prompt and answer together (default: what they need)")
       ->check(CLI::Range(2, 1 << 27));

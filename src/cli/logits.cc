@@ -12,6 +12,7 @@
 #include "base/cat.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 
 namespace mlxcel {
 namespace {
@@ -89,13 +90,15 @@ Run add_logits(CLI::App& sub) {
   add_model_arguments(sub, a->model);
   sub.add_option("--ids", a->ids,
                  "Token ids: text, or raw little-endian int32 if the name ends in .i32")
+      ->check(readable_file)
       ->required();
   sub.add_option("-o,--output", a->output, "Where the logits go: raw float32, [positions, vocab]")
       ->required();
   sub.add_option("--chunk", a->chunk, "Rows in a step (default: as many as fit)")
       ->check(CLI::Range(1, 512));
   sub.add_option("--batch-with", a->batch_with,
-                 "Token ids of a second sequence that runs in the same steps");
+                 "Token ids of a second sequence that runs in the same steps")
+      ->check(readable_file);
   sub.footer("Example: mlxcel logits -m model.gguf --ids ids.txt -o logits.f32");
   return [a] { return run(*a); };
 }

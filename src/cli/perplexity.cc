@@ -10,6 +10,7 @@
 #include "base/cat.h"
 #include "base/sha256.h"
 #include "cli/arguments.h"
+#include "cli/domains.h"
 #include "cli/measured_model.h"
 #include "cli/perplexity.h"
 #include "cli/progress.h"
@@ -143,6 +144,7 @@ Run make_perplexity(CLI::App& sub, const TextToIds& to_ids) {
   sub.add_option("file", a->file,
                  to_ids ? "The text; token ids if its name ends in .i32 or with --ids"
                         : "Token ids: text, or raw little-endian int32 if its name ends in .i32")
+      ->check(readable_file)
       ->required();
   sub.add_flag("--ids", a->ids, "The file holds token ids as text");
   sub.add_option("-w,--window", a->options.window, "Tokens of a window, a sequence of its own")

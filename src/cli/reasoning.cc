@@ -1,6 +1,10 @@
 #include "cli/reasoning.h"
 
+#include <unistd.h>
+
 #include <cstdio>
+
+#include "cli/colour.h"
 
 namespace mlxcel {
 
@@ -16,7 +20,7 @@ void add_reasoning_arguments(CLI::App& sub, ReasoningArguments& a) {
 std::string ReasoningView::visible(const text::ParsedMessage& delta) {
   std::string text;
   if (show_ && !delta.reasoning.empty()) {
-    text += delta.reasoning;
+    text += painted(STDOUT_FILENO, Colour::kDim, delta.reasoning);
     reasoned_ = true;
   }
   if (!delta.content.empty()) {

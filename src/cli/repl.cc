@@ -8,6 +8,7 @@
 
 #include "base/cat.h"
 #include "cli/arguments.h"
+#include "cli/colour.h"
 #include "cli/line_reader.h"
 #include "cli/prompt.h"
 
@@ -47,11 +48,13 @@ void print_figures(const RequestStats& s) {
     const double seconds = std::chrono::duration<double>(d).count();
     return seconds > 0 ? tokens / seconds : 0.0;
   };
-  std::fprintf(stderr,
-               "[prompt %d tokens, %d of them kept, %.1f tok/s | answer %d tokens, %.1f tok/s]\n",
-               s.prompt_tokens, s.cached_tokens,
-               rate(s.prompt_tokens - s.cached_tokens, s.first_token - s.started),
-               s.generated_tokens, rate(s.generated_tokens - 1, s.finished - s.first_token));
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "[prompt %d tokens, %d of them kept, %.1f tok/s | answer %d tokens, %.1f tok/s]",
+                s.prompt_tokens, s.cached_tokens,
+                rate(s.prompt_tokens - s.cached_tokens, s.first_token - s.started),
+                s.generated_tokens, rate(s.generated_tokens - 1, s.finished - s.first_token));
+  std::fprintf(stderr, "%s\n", painted(STDERR_FILENO, Colour::kDim, text).c_str());
 }
 
 // A line, or all lines of a text in triple quotes.

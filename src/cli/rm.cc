@@ -17,7 +17,7 @@ namespace {
 
 struct RmArguments {
   std::vector<std::string> names;
-  bool yes = false;
+  bool yes = false, quiet = false;
 };
 
 // Whether the person agrees.
@@ -49,7 +49,8 @@ Result<int> run(const RmArguments& a) {
       }
     }
     TRY_OK(remove_stored(m));
-    std::fprintf(stderr, "Deleted %s, %s\n", m.name.c_str(), readable_size(m.bytes).c_str());
+    if (!a.quiet)
+      std::fprintf(stderr, "Deleted %s, %s\n", m.name.c_str(), readable_size(m.bytes).c_str());
   }
   return 0;
 }
@@ -60,6 +61,7 @@ Run add_rm(CLI::App& sub) {
   auto a = std::make_shared<RmArguments>();
   sub.add_option("name", a->names, "Stored models, as mlxcel list shows them")->required();
   sub.add_flag("-y,--yes", a->yes, "Do not ask");
+  sub.add_flag("-q,--quiet", a->quiet, "Say nothing of what was deleted");
   sub.footer("Exit status 1 if the answer was no.\nExample:\n  mlxcel rm owner/name");
   return [a] { return run(*a); };
 }

@@ -28,10 +28,8 @@ struct RunArguments {
 };
 
 Result<int> run(const RunArguments& a) {
-  TRY_OK(a.sampling.check_alone());
   TRY(const std::string prompt, read_prompt(a.prompt));
   TRY_OK(check_text("--prompt", prompt));
-  TRY_OK(check_text("--system", a.system));
   const std::string name = a.positional.empty() ? a.model.model : a.positional;
   TRY(Checkpoint checkpoint, open_or_download(name, a.offline || a.estimate, a.quiet));
   TRY(TextModel text, load_text_model(checkpoint));
@@ -72,8 +70,10 @@ Run add_run(CLI::App& sub) {
   positional->excludes(sub.get_option("--model"));
   add_offline_argument(sub, a->offline);
   a->one_shot =
-      sub.add_option("-p,--prompt", a->prompt, "Answer this and leave; - reads standard input");
-  sub.add_option("--system", a->system, "System message before the conversation");
+      sub.add_option("-p,--prompt", a->prompt, "Answer this and leave; - reads standard input")
+          ->check(text_domain);
+  sub.add_option("--system", a->system, "System message before the conversation")
+      ->check(text_domain);
   sub.add_option("-c,--ctx-size", a->model.context,
                  "Tokens of the conversation (default: the model's, at most 8192)")
       ->check(CLI::Range(2, 1 << 27));

@@ -21,8 +21,6 @@ struct SamplingArguments {
   std::vector<std::string> breakers;  // texts that no DRY match crosses
   std::optional<uint64_t> seed;
 
-  // All that can be checked before a model is there.
-  Status check_alone() const;
   // Complete and checked, with the model's end ids.
   Result<SamplingParams> params(const ChatModel& chat) const;
 };

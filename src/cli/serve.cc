@@ -49,14 +49,13 @@ Result<server::ServerOptions> server_options(const ServeArguments& a) {
   o.api.parallel = a.parallel;
   if (a.raw_reasoning) o.api.reasoning = text::ReasoningFormat::kNone;
   o.drain_time = std::chrono::seconds(a.drain_time);
-  o.http.ping_time = std::chrono::seconds(std::max(a.ping_time, 0));
+  o.http.ping_time = std::chrono::seconds(a.ping_time);
   o.http.idle_time = std::chrono::seconds(a.idle_time);
   o.http.body_bytes = static_cast<uint64_t>(a.body_mebibytes) << 20;
   o.read_keys = [&a] { return read_keys(a); };
   const std::string version = version_text();
   o.router.version = version.substr(0, version.find('\n'));
-  if (o.http.certificate.empty() != o.http.key.empty())
-    return Error{Code::kInvalid, "--ssl-cert-file and --ssl-key-file: expected both or none"};
+  if (const auto keys = read_keys(a); !keys) return keys.error();  // before a model is loaded
   TRY_OK(check(o.settings));
   return o;
 }

@@ -1,11 +1,22 @@
 #include "cli/serve_arguments.h"
 
-#include <map>
+#include <algorithm>
 
+#include "base/cat.h"
+#include "base/nearest.h"
+#include "cli/domains.h"
 #include "cli/fetch_model.h"
+#include "text/parse/dialect.h"
 
 namespace mlxcel {
 namespace {
+
+void add_bytes(CLI::App& sub, const char* flag, int64_t& value, const char* text) {
+  sub.add_option_function<std::string>(
+         flag, [&value](const std::string& t) { value = bytes_of(t).value_or(0); }, text)
+      ->type_name("BYTES")
+      ->check(bytes_domain);
+}
 
 void add_network_arguments(CLI::App& sub, ServeArguments& a) {
   server::HttpOptions& http = a.server.http;
@@ -19,9 +30,14 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
       ->delimiter(',')
       ->take_all()
       ->allow_extra_args(false);
-  sub.add_option("--api-key-file", a.key_file, "Keys, one a line");
-  sub.add_option("--ssl-cert-file", http.certificate, "Certificate chain, PEM: serve HTTPS");
-  sub.add_option("--ssl-key-file", http.key, "Its private key, PEM");
+  sub.add_option("--api-key-file", a.key_file, "Keys, one a line")->check(readable_file);
+  auto* certificate =
+      sub.add_option("--ssl-cert-file", http.certificate, "Certificate chain, PEM: serve HTTPS")
+          ->check(readable_file);
+  auto* key = sub.add_option("--ssl-key-file", http.key, "Its private key, PEM")
+                  ->check(readable_file)
+                  ->needs(certificate);
+  certificate->needs(key);
   sub.add_option("--cors-origins", a.server.router.cors_origins,
                  "Origins whose pages may ask, comma-separated; localhost: all of this machine; "
                  "*: all; \"\": none")
@@ -37,7 +53,8 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
       ->check(CLI::Range(1, 1024));
   sub.add_option("--sse-ping-interval", a.ping_time,
                  "Seconds between pings of a silent stream; 0: none")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(0, 86400));
   sub.add_option("--keep-alive", a.idle_time, "Seconds that an idle connection stays open")
       ->capture_default_str()
       ->check(CLI::Range(1, 86400));
@@ -51,9 +68,8 @@ void add_models_arguments(CLI::App& sub, ServeArguments& a) {
                  "Models loaded at once, least recently used go first; 0: any number")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 16));
-  sub.add_option("--models-memory", s.models_memory,
-                 "Bytes that loaded models may take together, e.g. 8G (default: what is free)")
-      ->transform(CLI::AsSizeValue(false));
+  add_bytes(sub, "--models-memory", s.models_memory,
+            "Bytes that loaded models may take together, e.g. 8G (default: what is free)");
   sub.add_option(
          "--sleep-idle-seconds", s.sleep_idle_seconds,
          "Unload a model that nobody asked for so long; the next request loads it; -1: never")
@@ -83,40 +99,51 @@ void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
   sub.add_option("--drain-timeout", a.drain_time, "Seconds for running requests after SIGTERM")
       ->capture_default_str()
       ->check(CLI::Range(0, 86400));
-  const auto bytes = [&](const char* flag, int64_t& value, const char* text) {
-    sub.add_option(flag, value, text)->transform(CLI::AsSizeValue(false));
-  };
-  bytes("--kv-cache-budget", a.kv_bytes,
-        "Bytes of KV, e.g. 512M (default: what all requests may need and memory holds)");
-  bytes("--prompt-cache-capacity-bytes", a.cache_bytes,
-        "Bytes of KV kept of earlier prompts, least recently used go first (default: all that "
-        "nobody uses)");
+  add_bytes(sub, "--kv-cache-budget", a.kv_bytes,
+            "Bytes of KV, e.g. 512M (default: what all requests may need and memory holds)");
+  add_bytes(sub, "--prompt-cache-capacity-bytes", a.cache_bytes,
+            "Bytes of KV kept of earlier prompts, least recently used go first (default: all that "
+            "nobody uses)");
   sub.add_option("--slot-save-path", a.server.api.slot_folder,
                  "Folder where POST /slots/N?action=save keeps the KV of a slot, for restore")
       ->check(CLI::ExistingDirectory);
   sub.add_flag("--no-prompt-cache", a.no_prefix_cache, "Do not reuse the KV of equal beginnings");
 }
 
+std::string tool_parser_domain(const std::string& name) {
+  std::vector<std::string> names = {"harmony"};
+  for (const text::Dialect& d : text::dialects()) names.emplace_back(d.name);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  std::string all;
+  for (const std::string& n : names) all += cat(all.empty() ? "" : ", ", n);
+  return cat(kAboutValue, name, ": expected one of ", all, "; for example ", nearest(name, names));
+}
+
 void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
-  sub.add_option("--chat-template-file", a.template_file,
-                 "A Jinja template instead of the model's");
+  sub.add_option("--chat-template-file", a.template_file, "A Jinja template instead of the model's")
+      ->check(readable_file);
   sub.add_option("--tool-parser", a.dialect,
-                 "How the model writes tool calls and reasoning (default: told by the template)");
+                 "How the model writes tool calls and reasoning (default: told by the template)")
+      ->check(tool_parser_domain);
   sub.add_option_function<std::string>(
          "--reasoning-format",
          [&a](const std::string& format) { a.raw_reasoning = format == "none"; },
          "none: reasoning stays in the content; deepseek, auto: apart, as reasoning_content")
       ->check(CLI::IsMember({"none", "deepseek", "auto"}));
   server::SettingValues& s = a.server.settings;
-  const auto usual = [&](const char* flag, auto& value, const char* text) {
-    sub.add_option(flag, value, text);
+  const auto usual = [&](const char* flag, auto& value, auto SamplingParams::*field,
+                         const char* text) {
+    sub.add_option(flag, value, text)->check(sampling_domain(field));
   };
-  usual("-n,--n-predict", s.max_tokens, "max_tokens of requests that name none; -1: no limit");
-  usual("--temp,--temperature", s.temperature, "temperature of requests that name none");
-  usual("--top-k", s.top_k, "top_k of those");
-  usual("--top-p", s.top_p, "top_p of those");
-  usual("--min-p", s.min_p, "min_p of those");
-  usual("--repetition-penalty,--repeat-penalty", s.repetition_penalty,
+  using P = SamplingParams;
+  usual("-n,--n-predict", s.max_tokens, &P::max_tokens,
+        "max_tokens of requests that name none; -1: no limit");
+  usual("--temp,--temperature", s.temperature, &P::temperature,
+        "temperature of requests that name none");
+  usual("--top-k", s.top_k, &P::top_k, "top_k of those");
+  usual("--top-p", s.top_p, &P::top_p, "top_p of those");
+  usual("--min-p", s.min_p, &P::min_p, "min_p of those");
+  usual("--repetition-penalty,--repeat-penalty", s.repetition_penalty, &P::repetition_penalty,
         "repetition_penalty of those");
 }
 

@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/cat.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 #include "formats/hf_config.h"
 #include "models/registry.h"
 #include "weights/synthetic.h"
@@ -63,19 +66,17 @@ struct SynthArguments {
   SyntheticOptions options;
 };
 
-std::string preset_names() {
-  std::string names;
-  for (const Preset& p : kPresets) names += cat(names.empty() ? "" : ", ", p.name);
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& p : kPresets) names.emplace_back(p.name);
   return names;
 }
 
 Result<std::string> config_text(const SynthArguments& a) {
-  if (!a.config.empty()) return read_text(a.config);
   for (const Preset& p : kPresets) {
     if (a.preset == p.name) return std::string(p.config);
   }
-  return Error{Code::kInvalid,
-               cat("--preset: expected one of ", preset_names(), "; found ", a.preset)};
+  return read_text(a.config);
 }
 
 Result<int> run(const SynthArguments& a) {
@@ -112,10 +113,14 @@ Result<int> run(const SynthArguments& a) {
 
 Run add_synth(CLI::App& sub) {
   auto a = std::make_shared<SynthArguments>();
-  sub.add_option("--preset", a->preset, cat("One of ", preset_names()));
-  sub.add_option("--config", a->config, "A config.json instead");
-  sub.add_option("--bits", a->options.bits, "Of a weight; 16: bf16")->capture_default_str();
+  sub.add_option("--preset", a->preset, "Of a model that is known")
+      ->check(CLI::IsMember(preset_names()));
+  sub.add_option("--config", a->config, "A config.json instead")->check(readable_file);
+  sub.add_option("--bits", a->options.bits, "Of a weight; 16: bf16")
+      ->check(CLI::IsMember({2, 3, 4, 5, 6, 8, 16}))
+      ->capture_default_str();
   sub.add_option("--group-size", a->options.group_size, "Weights that share a scale")
+      ->check(CLI::IsMember({32, 64, 128}))
       ->capture_default_str();
   sub.add_option("--seed", a->options.seed, "The same seed gives the same bytes")
       ->capture_default_str();

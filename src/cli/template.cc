@@ -7,6 +7,7 @@
 #include "chat/chat_model.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 #include "cli/json_lines.h"
 
 namespace mlxcel {
@@ -57,7 +58,8 @@ Run add_template(CLI::App& sub) {
   auto a = std::make_shared<TemplateArguments>();
   auto* model = sub.add_option("-m,--model", a->model,
                                "A .gguf file, a folder, or OWNER/NAME of a stored model");
-  auto* file = sub.add_option("--template", a->file, "A Jinja file instead of the model's own");
+  auto* file = sub.add_option("--template", a->file, "A Jinja file instead of the model's own")
+                   ->check(readable_file);
   file->excludes(model);
   sub.add_option("--bos-token", a->bos, "What bos_token is in --template FILE")->needs(file);
   sub.add_option("--eos-token", a->eos, "What eos_token is in --template FILE")->needs(file);

@@ -87,6 +87,7 @@ Run add_trace_compare(CLI::App& sub) {
   sub.add_option("--most", a->most,
                  "Exit with 1 if a larger share of the decided positions disagrees")
       ->check(CLI::Range(0.0, 1.0));
+  sub.footer("Example: mlxcel trace compare reference.tsv other.tsv --most 0.01");
   return [a] { return compare(*a); };
 }
 

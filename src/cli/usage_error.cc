@@ -9,24 +9,46 @@
 
 #include "base/cat.h"
 #include "base/nearest.h"
+#include "cli/domains.h"
 
 namespace mlxcel {
 namespace {
 
+// Whether all of `text` is a number of type T.
 template <class T>
-std::string check_whole_number(const std::string& text) {
+bool is_number(const std::string& text) {
   T value;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return "";
-  return cat("expected a whole number from ", std::numeric_limits<T>::min(), " to ",
-             std::numeric_limits<T>::max(), ", found \"", text, "\"");
+  return error == std::errc() && end == text.data() + text.size();
 }
 
-std::string check_number(const std::string& text) {
-  double value;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return "";
-  return cat("expected a number, found \"", text, "\"");
+// A check that refuses what is no number, with one that is.
+template <class T>
+CLI::Option* expect_number(CLI::Option* option) {
+  const std::string usual = option->get_default_str();
+  const std::string instead = is_number<T>(usual) ? usual : "1";
+  return option->check([instead](const std::string& text) -> std::string {
+    if (is_number<T>(text)) return "";
+    using Limits = std::numeric_limits<T>;
+    const std::string expected =
+        Limits::is_integer ? cat("a whole number from ", Limits::min(), " to ", Limits::max())
+                           : std::string("a number");
+    return cat("expected ", expected, ", found \"", text, "\"; for example ", instead);
+  });
+}
+
+// "1000000.000000" -> "1000000"
+std::string shortest(std::string number) {
+  if (number.find('.') == number.npos) return number;
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
+double value_of(const std::string& number) {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  std::from_chars(number.data(), number.data() + number.size(), value);
+  return value;
 }
 
 // Other programs' names of our options.
@@ -77,23 +99,44 @@ std::string listed(std::string names) {
   return names;
 }
 
+// The likeliest of "a,b,c".
+std::string instead_of(const std::string& given, const std::string& names) {
+  std::vector<std::string> all;
+  for (size_t at = 0; at <= names.size();) {
+    const size_t end = std::min(names.find(',', at), names.size());
+    all.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  const std::string best = nearest(given, all);
+  return cat("; for example ", best.empty() ? all.front() : best);
+}
+
 // CLI11's sentence about the value of one option.
 std::string about_value(const std::string& said) {
   constexpr std::string_view kConvert = "Could not convert: ", kValue = ": Value ",
-                             kRange = " not in range ", kSet = " not in {";
+                             kRange = " not in range ", kTo = " to ", kSet = " not in {";
+  const std::string ours = cat(": ", kAboutValue);
+  if (const size_t at = said.find(ours); at != said.npos)
+    return cat(said.substr(0, at), " ", said.substr(at + 2));
   if (said.starts_with(kConvert))
     return said.substr(kConvert.size()) + ": expected a number in range";
   const size_t value = said.find(kValue), range = said.rfind(kRange);
   if (value != said.npos && range != said.npos) {
-    const size_t from = value + kValue.size();
-    return cat(said.substr(0, value), " = ", said.substr(from, range - from), ": expected from ",
-               said.substr(range + kRange.size()));
+    const size_t from = value + kValue.size(), to = said.rfind(kTo);
+    const std::string given = said.substr(from, range - from);
+    const std::string low =
+        shortest(said.substr(range + kRange.size(), to - range - kRange.size()));
+    const std::string high = shortest(said.substr(to + kTo.size()));
+    return cat(said.substr(0, value), " = ", given, ": expected from ", low, " to ", high, "; use ",
+               value_of(given) > value_of(high) ? high : low);
   }
   const size_t colon = said.find(": "), set = said.rfind(kSet);
   if (colon != said.npos && set != said.npos && said.ends_with('}')) {
-    const std::string names = said.substr(set + kSet.size());
-    return cat(said.substr(0, colon), " = ", said.substr(colon + 2, set - colon - 2),
-               ": expected one of ", listed(names.substr(0, names.size() - 1)));
+    const std::string given = said.substr(colon + 2, set - colon - 2);
+    std::string names = said.substr(set + kSet.size());
+    names.pop_back();
+    return cat(said.substr(0, colon), " = ", given, ": expected one of ", listed(names),
+               instead_of(given, names));
   }
   if (const size_t other = said.find(" excludes "); other != said.npos)
     return cat(said.substr(0, other), " and ", said.substr(other + 10), ": expected one of them");
@@ -109,9 +152,9 @@ std::string about_value(const std::string& said) {
 void check_numbers(CLI::App& app) {
   for (CLI::Option* o : app.get_options()) {
     const std::string type = o->get_type_name();
-    if (type.starts_with("UINT")) o->check(check_whole_number<uint64_t>);
-    if (type.starts_with("INT")) o->check(check_whole_number<int64_t>);
-    if (type.starts_with("FLOAT")) o->check(check_number);
+    if (type.starts_with("UINT")) expect_number<uint64_t>(o);
+    if (type.starts_with("INT")) expect_number<int64_t>(o);
+    if (type.starts_with("FLOAT")) expect_number<double>(o);
   }
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) check_numbers(*sub);
 }

@@ -183,6 +183,7 @@ class Job {
     }
     TRY_OK(write_manifest(staging_.string(), now));
     for (const RepoFile& f : files_) {
+      if (options_.stop && options_.stop()) return Error{Code::kCancelled, "stopped"};
       const fs::path path = staging_ / f.name();
       if (f.facts.hash.empty()) continue;
       const auto older = before_.files.find(f.name());
@@ -199,10 +200,13 @@ class Job {
     const fs::path to = staging_ / f.name();
     std::error_code error;
     fs::create_hard_link(from, to, error);
-    if (!error) return true;
-    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-    if (error) fs::remove(to, error);
-    return fs::exists(to, error);
+    if (error) {
+      fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+      if (error) fs::remove(to, error);
+    }
+    const bool taken = fs::exists(to, error);
+    if (taken && options_.verbose) notes()(cat(f.name(), ": from ", from.string()));
+    return taken;
   }
 
   Status check_space() {
@@ -269,6 +273,7 @@ class Job {
       progress_.current = f.name();
     }
     TRY(PartFile part, PartFile::open(path.string(), f.facts));
+    if (options_.verbose) notes()(cat(f.name(), ": from ", access_.endpoint));
     return hub.fetch(repo_, f, part, [&](int64_t bytes) {
       const std::lock_guard lock(mutex_);
       progress_.done += bytes;

@@ -26,6 +26,7 @@ struct DownloadOptions {
   std::string file;               // part of a GGUF file's name; "": as select_files says
   std::string folder;             // "": in the store
   int connections = 4;
+  bool verbose = false;                                      // a note for each file
   std::function<bool()> stop;                                // from any thread
   std::function<void(const DownloadProgress&)> on_progress;  // some times a second
   std::function<void(const std::string&)> on_note;           // waits and repeats

@@ -15,6 +15,8 @@ import tempfile
 import time
 import unittest
 
+from terminal import Terminal
+
 BIN = pathlib.Path(sys.argv[1]).resolve()
 ROOT = pathlib.Path(__file__).parents[2]
 FETCH = ROOT / "tools" / "fetch_model.py"
@@ -47,21 +49,24 @@ class Wrong(unittest.TestCase):
                                                   f'"{value}"'])
         for value in ("9223372036854775808", "1e30", "ten"):
             self.generate("-n", value, parts=["--max-tokens", "expected a whole number", value])
-        self.generate("-n", "-7", parts=["--max-tokens = -7", "expected at least -1", "use -1"], status=1)
-        self.generate("-t", "0", parts=["--threads = 0", "expected from 1 to 1024"])
+        self.generate("-n", "-7", parts=["--max-tokens = -7", "expected at least -1", "use -1"])
+        self.generate("-t", "0", parts=["--threads = 0", "expected from 1 to 1024; use 1"])
+        self.generate("-t", "1025", parts=["--threads = 1025", "expected from 1 to 1024; use 1024"])
         self.generate("-t", "99999999999", parts=["--threads", "99999999999", "1024"])
         self.generate("-c", "1", parts=["--ctx-size = 1", "expected from 2"])
         self.generate("--top-k", "99999999999", parts=["--top-k", "99999999999"])
 
     def test_numbers(self):
         for value, part in (("-1", "from 0 to 1000"), ("nan", "from 0 to 1000"), ("inf", "from 0 to 1000")):
-            self.generate("--temp", value, parts=["--temperature = ", part, "use 0"], status=1)
+            self.generate("--temp", value, parts=["--temp = ", part, "use 0"])
         for value in ("warm", "1e999", "1,5", "0.5x", ""):
             self.generate("--temp", value, parts=["--temp", "expected a number", value])
-        self.generate("--top-p", "1.01", parts=["--top-p = 1.01", "from 0 to 1", "use 1"], status=1)
-        self.generate("--repeat-penalty", "0", parts=["--repetition-penalty = 0", "use 1 for none"], status=1)
-        self.generate("--logit-bias", "5", parts=["--logit-bias = 5", "TOKEN=VALUE"], status=1)
-        self.generate("--logit-bias", "5=101", parts=["--logit-bias[5] = 101", "-100 to 100"], status=1)
+        self.generate("--top-p", "1.01", parts=["--top-p = 1.01", "from 0 to 1", "use 1"])
+        self.generate("--repeat-penalty", "0", parts=["--repetition-penalty = 0", "use 1 for none"])
+        for value in ("5", "5=", "=1", "x=1", "5=x", "-1=1", "5=1x"):
+            self.generate("--logit-bias", value, parts=[f"--logit-bias = {value}", "TOKEN=VALUE"])
+        for value in ("5=101", "5=nan", "5=-inf"):
+            self.generate("--logit-bias", value, parts=[f"--logit-bias = {value}", "-100 to 100"])
 
     def test_choices(self):
         self.generate("--isa", "sse2", parts=["--isa", "expected", "sse2"])
@@ -73,15 +78,15 @@ class Wrong(unittest.TestCase):
     def test_texts(self):
         def bad(*args):
             r = mlxcel(*args, text=False, stdin=b"")
-            self.assertEqual(r.returncode, 1)
+            self.assertEqual(r.returncode, 2)
             return r.stderr.decode()
         for args in ([b"-p", b"caf\xe9"], [b"-p", b"x", b"--system", b"caf\xe9"], [b"-p", b"x", b"--stop", b"caf\xe9"]):
             for command in (b"generate", b"run"):
                 said = bad(command, b"-m", NOWHERE.encode(), *args)
                 self.assertIn(f"{args[-2].decode().replace('-p', '--prompt')}: byte 3: expected UTF-8, found E9", said)
                 self.assertIn("iconv", said)
-        self.generate("--stop", "", parts=["--stop"], status=1)
-        self.generate("--stop=", parts=["--stop"], status=1)
+        self.generate("--stop", "", parts=["--stop"])
+        self.generate("--stop=", parts=["--stop"])
         self.expect(["generate", "-m", NOWHERE, "-p", "-", "-p", "-"], "--prompt", "once", status=1)
 
     def test_unknown(self):
@@ -94,6 +99,24 @@ class Wrong(unittest.TestCase):
         self.expect(["generate", "-m", NOWHERE], "--prompt", "required")
         self.expect(["generate", "-m"], "--model", "expected a value")
         self.expect(["run", "a", "-m", "b"], "--model")
+
+    def test_files(self):
+        """What an argument names is looked for first of all."""
+        with tempfile.TemporaryDirectory() as d:
+            for args in (["serve", "--chat-template-file"], ["serve", "--api-key-file"], ["serve", "--ssl-cert-file"],
+                         ["template", "--template"], ["synth", "-o", f"{d}/x", "--config"],
+                         ["logits", "-m", NOWHERE, "-o", f"{d}/x", "--ids"]):
+                for path, part in ((f"{d}/gone", "No such file"), (d, "Is a directory")):
+                    self.expect([*args, path], f"{args[-1]} = {path}: expected a file that can be read: {part}")
+            self.expect(["perplexity", "-m", NOWHERE, d], f"file = {d}", "Is a directory")
+            self.expect(["serve", "--ssl-key-file", __file__], "--ssl-key-file", "--ssl-cert-file")
+            empty = pathlib.Path(d) / "keys"
+            empty.write_text("\n")
+            self.expect(["serve", "-m", NOWHERE, "--api-key-file", str(empty)], "keys: expected keys", status=1)
+
+    def test_bytes(self):
+        for value in ("-5", "x", "", "5Q", "1.5G", "99999999999999999999", "9999999T"):
+            self.expect(["serve", "-m", NOWHERE, "--kv-cache-budget", value], f"--kv-cache-budget = {value}:", "for example 512M")
 
     def test_output(self):
         with tempfile.TemporaryDirectory() as d:
@@ -112,6 +135,48 @@ class Wrong(unittest.TestCase):
                 self.assertEqual(r.returncode, 1)
                 for part in parts:
                     self.assertIn(part, r.stderr)
+
+
+class EveryOption(unittest.TestCase):
+    """All numbers and all choices of all commands, as their help lists them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.numbers, cls.choices = [], []
+        commands = [[c] for c in Help.words("--help")]
+        for command in commands:
+            commands += [[*command, c] for c in Help.words(*command, "--help")]
+            for names, value in re.findall(r"^  (-[^ ]+) ([^\s=]+)", mlxcel(*command, "--help").stdout, re.M):
+                option = [n for n in names.split(",") if n.startswith("--")][0]
+                if re.fullmatch(r"N|-?[\d.e-]+\.\.[\d.e+]+", value):
+                    cls.numbers.append((command, option))
+                elif "|" in value:
+                    cls.choices.append((command, option, value.split("|")))
+
+    def refused(self, command, option, value, part):
+        r = mlxcel(*command, option, value)
+        where = (command, option, value, r.stderr)
+        self.assertEqual((r.returncode, r.stdout), (2, ""), where)
+        first = r.stderr.splitlines()[0]
+        self.assertRegex(first, rf"^mlxcel: {option}( = |: )", where)
+        self.assertIn(value, first, where)
+        self.assertRegex(first, part, where)
+
+    def test_numbers(self):
+        self.assertIn((["serve"], "--sse-ping-interval"), self.numbers)
+        self.assertIn((["bench", "decode"], "--reps"), self.numbers)
+        self.assertGreater(len(self.numbers), 100)
+        for command, option in self.numbers:
+            # None has minus five or so many in its domain.
+            for value in ("-5", "99999999999999999999", "x"):
+                self.refused(command, option, value, r"expected .+; (use|for example) ")
+
+    def test_choices(self):
+        self.assertIn((["list"], "--sort", ["name", "size", "modified"]), self.choices)
+        self.assertIn((["convert"], "--bits", ["2", "3", "4", "5", "6", "8"]), self.choices)
+        for command, option, words in self.choices:
+            for value in ("-5", words[0] + "x"):
+                self.refused(command, option, value, rf"expected one of {', '.join(words)}; for example ")
 
 
 class Right(unittest.TestCase):
@@ -219,10 +284,14 @@ class Interrupt(Ending):
 
 
 class Help(unittest.TestCase):
+    @staticmethod
+    def words(*args):
+        """The commands that this help lists."""
+        return re.findall(r"^  ([a-z]+)", "".join(mlxcel(*args).stdout.split("ubcommands:")[1:]), re.M)
+
     @classmethod
     def setUpClass(cls):
-        listed = mlxcel("--help").stdout.split("ubcommands:")[1]
-        cls.commands = re.findall(r"^  ([a-z]+)", listed, re.M)
+        cls.commands = cls.words("--help")
         cls.help = {c: mlxcel(c, "--help").stdout for c in cls.commands}
 
     def flags(self, command):
@@ -232,6 +301,8 @@ class Help(unittest.TestCase):
         self.assertIn("download", self.commands)
         for c in self.commands:
             self.assertRegex(self.help[c], rf"Examples?:[\s\S]*\bmlxcel {c}\b", c)
+            for nested in self.words(c, "--help"):
+                self.assertRegex(mlxcel(c, nested, "--help").stdout, rf"Examples?:[\s\S]*\bmlxcel {c} {nested}\b")
             self.assertEqual(mlxcel("help", c).stdout, self.help[c])
         self.assertEqual(mlxcel("help").stdout, mlxcel("--help").stdout)
         self.assertEqual(mlxcel().stdout, mlxcel("--help").stdout)
@@ -312,9 +383,21 @@ class Help(unittest.TestCase):
                 self.assertEqual((r.returncode, r.stderr), (0, ""))
 
     def test_no_colour(self):
-        for args in (["--help"], ["arch"], ["list"], ["generate", "-m", MODEL, "-p", "Hi", "-n", "2"]):
+        for args in (["--help"], ["arch"], ["list"], ["generate", "-m", MODEL, "-p", "Hi", "-n", "2"], ["lsit"],
+                     ["rm", "no/such"]):
             r = mlxcel(*args)
             self.assertNotIn("\x1b", r.stdout + r.stderr)
+
+    def test_colour(self):
+        env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+        red = "\x1b[1;31mmlxcel:\x1b[0m "
+        for args, status in ((["lsit"], 2), (["rm", "no/such"], 1)):
+            for no_color, term, begin in (("", "xterm", red), ("1", "xterm", "mlxcel: "), ("", "dumb", "mlxcel: ")):
+                found, seen = Terminal(BIN / "mlxcel", *args, env={**env, "NO_COLOR": no_color}, term=term).end()
+                self.assertEqual((found, seen[:len(begin)]), (status, begin), (args, no_color, term))
+        args = ["generate", "-m", MODEL, "-p", "Hi", "-n", "2"]
+        self.assertRegex(Terminal(BIN / "mlxcel", *args, env=env).end()[1], r"\n\x1b\[2m\[prompt .*\]\x1b\[0m\n")
+        self.assertNotIn("\x1b", Terminal(BIN / "mlxcel", *args, env={**env, "NO_COLOR": "1"}).end()[1])
 
 
 if __name__ == "__main__":

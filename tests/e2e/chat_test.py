@@ -261,7 +261,8 @@ class Store(unittest.TestCase):
         self.assertIn("-y", r.stderr)
         self.assertEqual(mlxcel("rm", "-y", "../models", **self.env).returncode, 1)
         self.assertEqual(len(mlxcel("ls", "-q", **self.env).stdout.split()), 2)
-        self.assertEqual(mlxcel("rm", "-y", "copy", **self.env).returncode, 0)
+        r = mlxcel("rm", "-y", "-q", "copy", **self.env)
+        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "", ""))
         self.assertEqual(mlxcel("ls", "-q", **self.env).stdout.split(), [NAME])
         self.assertTrue(MODEL.exists())
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,6 +150,11 @@ class Good(Case):
         self.download()
         self.expect_whole()
         self.assertEqual((self.requests(FIRST), self.requests("config.json")), ([], []))
+        shutil.rmtree(self.model())
+        said = self.download("-v").stderr
+        self.assertIn(f"{FIRST}: from {self.root}/hf/hub/", said)
+        self.assertIn(f"{SECOND}: from {self.hub.endpoint}", said)
+        self.assertEqual(self.mlxcel("download", "o/n", "-v", "-q").returncode, 2)
 
     def test_damaged_cache_is_not_believed(self):
         blob = self.root / "hf/hub/models--o--n/blobs" / hashlib.sha256(FILES[FIRST]).hexdigest()

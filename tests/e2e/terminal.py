@@ -9,11 +9,11 @@ import time
 
 
 class Terminal:
-    def __init__(self, *command, cwd=None, env=None):
+    def __init__(self, *command, cwd=None, env=None, term="xterm"):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd or ".")
-            os.execve(command[0], [str(c) for c in command], {**(env or os.environ), "TERM": "xterm"})
+            os.execve(command[0], [str(c) for c in command], {**(env or os.environ), "TERM": term})
         self.seen = ""
 
     def read(self, seconds):
