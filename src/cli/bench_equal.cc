@@ -49,7 +49,8 @@ Run add_bench_equal(CLI::App& sub) {
       ->capture_default_str();
   sub.footer(
       "Exit status: 0 EQUAL, 1 DIFFERS, 2 INCONCLUSIVE (the same program with the same flags, an "
-      "empty output,\na baseline that differs from itself, a temperature above 0).");
+      "empty output,\na baseline that differs from itself, a temperature above 0).\n"
+      "Example: mlxcel bench equal --baseline old/mlxcel --arm new/mlxcel -m model.gguf");
   return [a] { return run(*a); };
 }
 

@@ -101,6 +101,22 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return {words.rbegin(), words.rend()};  // as CLI11 wants them
 }
 
+// The first word that stands where a command is expected and is none; null if there is none. CLI11
+// would show the help of what it knows. `where` becomes the command that the word follows.
+const char* stray_word(int argc, char** argv, const CLI::App*& where) {
+  const bool help = argc > 1 && std::string_view(argv[1]) == "help";
+  for (int i = help ? 2 : 1; i < argc && argv[i][0] != '-'; i++) {
+    const auto named =
+        where->get_subcommands([&](const CLI::App* sub) { return sub->check_name(argv[i]); });
+    if (named.empty())
+      return help || where->get_require_subcommand_min() > 0 || where->get_parent() == nullptr
+                 ? argv[i]
+                 : nullptr;
+    where = named.front();
+  }
+  return nullptr;
+}
+
 // What an option takes, as people write it: "N", "1..1024", "name|size", "TEXT".
 std::string value_text(const std::string& type) {
   constexpr std::string_view kRange = " in [";
@@ -187,7 +203,18 @@ int run_program(const char* program, const char* summary, std::span<const Comman
     sub->allow_extras(false);
     subs.emplace_back(sub, c.add(*sub));
   }
-  check_numbers(app);
+  check_values(app);
+  const auto refuse = [&](const CLI::App& used, const std::string& why) {
+    std::string asked = program;
+    for (const CLI::App* a = &used; a != &app; a = a->get_parent())
+      asked.insert(std::strlen(program), " " + a->get_name());
+    std::fprintf(stderr, "%s %s\nTry '%s --help'.\n", speaker(program).c_str(), why.c_str(),
+                 asked.c_str());
+    return kUsage;
+  };
+  const CLI::App* where = &app;
+  if (const char* word = stray_word(argc, argv, where))
+    return refuse(*where, unknown_word(word, app, *where));
   try {  // CLI11 reports a wrong command line by throwing; it goes no further than here
     app.parse(words_of(argc, argv));
   } catch (const CLI::Success& e) {
@@ -195,12 +222,7 @@ int run_program(const char* program, const char* summary, std::span<const Comman
   } catch (const CLI::ParseError& e) {
     const CLI::App* used = &app;
     while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
-    std::string asked = program;
-    for (const CLI::App* a = used; a != &app; a = a->get_parent())
-      asked.insert(std::strlen(program), " " + a->get_name());
-    std::fprintf(stderr, "%s %s\nTry '%s --help'.\n", speaker(program).c_str(),
-                 usage_error(e, app, *used).c_str(), asked.c_str());
-    return kUsage;
+    return refuse(*used, usage_error(e, app, *used));
   }
   return run_parsed(program, app, subs);
 }

@@ -147,9 +147,9 @@ Run add_convert(CLI::App& sub) {
   sub.add_option("source", a->source, "A GGUF, or a folder of safetensors")->required();
   sub.add_option("destination", a->destination, "The folder to write; must not exist")->required();
   sub.add_option("--bits", a->options.bits, "Of a weight (default: the source's)")
-      ->check(CLI::IsMember({2, 3, 4, 5, 6, 8}));
+      ->check(CLI::IsMember({"2", "3", "4", "5", "6", "8"}));
   sub.add_option("--group-size", a->options.group_size, "Weights that share a scale")
-      ->check(CLI::IsMember({16, 32, 64, 128}));
+      ->check(CLI::IsMember({"16", "32", "64", "128"}));
   sub.add_option("--mode", a->options.mode, "How codes become weights (default: affine)")
       ->check(CLI::IsMember({"affine", "mxfp4", "mxfp8", "nvfp4"}));
   sub.add_option("--recipe", a->options.recipe, "Mixed bits")

@@ -23,7 +23,7 @@ struct Flag {
 // One command of the program: "run", "bench decode".
 struct Entry {
   std::string path, summary, footer;
-  std::vector<std::string> positionals;
+  std::vector<std::string> positionals, words;  // words: what a positional may be
   std::vector<Flag> flags;
   std::vector<std::string> nested;
 };
@@ -51,6 +51,7 @@ Entry entry_of(const CLI::App& app, const std::string& path) {
   for (const CLI::Option* o : app.get_options()) {
     if (o->get_positional()) {
       e.positionals.push_back(o->get_name());
+      for (std::string& w : choices_of(o->get_type_name())) e.words.push_back(std::move(w));
       continue;
     }
     Flag f;
@@ -128,8 +129,8 @@ void print_bash(const std::vector<Entry>& all) {
   }
   std::printf("  esac\n  case \"$path\" in\n");
   for (const Entry& e : all) {
-    std::printf("    '%s') names='%s'; words=\"$words %s\"%s ;;\n", e.path.c_str(),
-                flag_words(e).c_str(), joined(e.nested, " ").c_str(),
+    std::printf("    '%s') names='%s'; words=\"$words %s %s\"%s ;;\n", e.path.c_str(),
+                flag_words(e).c_str(), joined(e.nested, " ").c_str(), joined(e.words, " ").c_str(),
                 takes_model(e) ? "; words=\"$words $(eval \"$models\")\"" : "");
   }
   std::printf(
@@ -181,8 +182,10 @@ void print_zsh(const std::vector<Entry>& all) {
     }
     if (!e.nested.empty())
       std::printf(" \\\n      '1:command:(%s)'", joined(e.nested, " ").c_str());
-    std::printf(" \\\n      '*::%s' ;;\n",
-                takes_model(e) ? "model:_mlxcel_models" : "argument:_files");
+    std::printf(" \\\n      '*:%s' ;;\n",
+                takes_model(e)    ? "model:_mlxcel_models"
+                : e.words.empty() ? "argument:_files"
+                                  : cat("argument:(", joined(e.words, " "), ")").c_str());
   }
   // A file of fpath is the function itself at its first use.
   std::printf(
@@ -216,6 +219,9 @@ void print_fish(const std::vector<Entry>& all) {
       std::printf("complete -c mlxcel -n '%s'%s%s -d %s\n", when.c_str(), names.c_str(),
                   values.c_str(), quoted(f.what).c_str());
     }
+    if (!e.words.empty())
+      std::printf("complete -c mlxcel -n '%s' -f -a '%s'\n", when.c_str(),
+                  joined(e.words, " ").c_str());
     if (takes_model(e))
       std::printf("complete -c mlxcel -n '%s' -a '(mlxcel list -q 2>/dev/null)'\n", when.c_str());
   }

@@ -39,6 +39,11 @@ std::string bytes_domain(const std::string& text) {
   return cat(kAboutValue, text, ": expected bytes, at least 0; for example 512M or 4G");
 }
 
+std::string no_empty_text(const std::string& text) {
+  return text.empty() ? cat(kAboutValue, ": expected a text; leave the option out for its default")
+                      : "";
+}
+
 std::string readable_file(const std::string& path) {
   if (path == "-") return "";
   struct stat status;

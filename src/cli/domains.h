@@ -25,7 +25,7 @@ inline constexpr char kAboutValue[] = "= ";
 std::string complaint(const Status& status);
 
 // The range of a field of SamplingParams, as sampling/params.h has it. Texts that are no number at
-// all are left to check_numbers().
+// all are left to check_values().
 template <class T>
 Domain sampling_domain(T SamplingParams::*field) {
   return [field](const std::string& text) -> std::string {
@@ -35,20 +35,24 @@ Domain sampling_domain(T SamplingParams::*field) {
     using Limits = std::numeric_limits<T>;
     if (Limits::is_integer && !(value >= static_cast<double>(Limits::min()) &&
                                 value < static_cast<double>(Limits::max()))) {
-      // The largest int64 is no double; check_numbers() looks at those exactly.
+      // The largest int64 is no double; check_values() looks at those exactly.
       if (sizeof(T) == sizeof(int64_t)) return "";
       return cat(kAboutValue, text, ": expected at most ", Limits::max(), "; use ", Limits::max());
     }
     SamplingParams p;
     const double most = static_cast<double>(std::numeric_limits<float>::max());
     p.*field = static_cast<T>(Limits::is_integer ? value : std::clamp(value, -most, most));
-    return complaint(check(p, INT32_MAX));
+    const std::string range = complaint(check(p, INT32_MAX));
+    return range.empty() ? "" : cat(kAboutValue, text, range.substr(range.find(": ")));
   };
 }
 
 // "512M" -> 536870912; K, M, G and T are powers of 1024, with or without B or iB behind them.
 std::optional<int64_t> bytes_of(const std::string& text);
 std::string bytes_domain(const std::string& text);
+
+// Any text but "", which a script gives for a variable that it did not set.
+std::string no_empty_text(const std::string& text);
 
 // A file that this process may read; "-" too.
 std::string readable_file(const std::string& path);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 #include "cli/fetch_model.h"
 #include "hub/repo_name.h"
 #include "hub/store.h"
@@ -49,10 +50,13 @@ Run add_download(CLI::App& sub) {
   sub.add_option("name", a->name, "OWNER/NAME on the hub; NAME alone is one of mlx-community")
       ->required();
   sub.add_option("--revision", a->options.revision, "A branch, a tag or a commit")
+      ->check(no_empty_text)
       ->capture_default_str();
   sub.add_option("--file", a->options.file,
-                 "Part of the name of a GGUF file (default: the only one, or Q4_K_M)");
-  sub.add_option("--local-dir", a->options.folder, "This folder instead of the store");
+                 "Part of the name of a GGUF file (default: the only one, or Q4_K_M)")
+      ->check(no_empty_text);
+  sub.add_option("--local-dir", a->options.folder, "This folder instead of the store")
+      ->check(no_empty_text);
   sub.add_option("--connections", a->options.connections, "Files at once")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();

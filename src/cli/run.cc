@@ -5,6 +5,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/domains.h"
 #include "cli/fetch_model.h"
 #include "cli/memory_report.h"
 #include "cli/prompt.h"
@@ -65,7 +66,7 @@ Result<int> run(const RunArguments& a) {
 
 Run add_run(CLI::App& sub) {
   auto a = std::make_shared<RunArguments>();
-  auto* positional = sub.add_option("model", a->positional, "The same as -m");
+  auto* positional = sub.add_option("model", a->positional, "The same as -m")->check(no_empty_text);
   add_model_arguments(sub, a->model);
   positional->excludes(sub.get_option("--model"));
   add_offline_argument(sub, a->offline);

@@ -39,8 +39,7 @@ std::string bias_domain(const std::string& text) {
 }
 
 std::string stop_domain(const std::string& text) {
-  return text.empty() ? cat(kAboutValue, "\"\": expected a text; leave it out for none")
-                      : text_domain(text);
+  return text.empty() ? no_empty_text(text) : text_domain(text);
 }
 
 }  // namespace

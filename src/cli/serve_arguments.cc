@@ -22,6 +22,7 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
   server::HttpOptions& http = a.server.http;
   sub.add_option("--host", http.host,
                  "Address to listen on; a path that ends in .sock: a unix socket")
+      ->check(no_empty_text)
       ->capture_default_str();
   sub.add_option("--port", http.port, "TCP port; 0: any free one")
       ->capture_default_str()

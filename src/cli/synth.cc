@@ -117,10 +117,10 @@ Run add_synth(CLI::App& sub) {
       ->check(CLI::IsMember(preset_names()));
   sub.add_option("--config", a->config, "A config.json instead")->check(readable_file);
   sub.add_option("--bits", a->options.bits, "Of a weight; 16: bf16")
-      ->check(CLI::IsMember({2, 3, 4, 5, 6, 8, 16}))
+      ->check(CLI::IsMember({"2", "3", "4", "5", "6", "8", "16"}))
       ->capture_default_str();
   sub.add_option("--group-size", a->options.group_size, "Weights that share a scale")
-      ->check(CLI::IsMember({32, 64, 128}))
+      ->check(CLI::IsMember({"32", "64", "128"}))
       ->capture_default_str();
   sub.add_option("--seed", a->options.seed, "The same seed gives the same bytes")
       ->capture_default_str();

@@ -72,9 +72,22 @@ constexpr Foreign kForeign[] = {
     {"--ignore-chat-template", "--no-chat-template"},
 };
 
+// Words that other programs use for our commands.
+constexpr Foreign kForeignCommands[] = {
+    {"pull", "download"}, {"get", "download"},     {"chat", "run"},          {"show", "inspect"},
+    {"info", "inspect"},  {"remove", "rm"},        {"delete", "rm"},         {"server", "serve"},
+    {"models", "list"},   {"benchmark", "bench"},  {"version", "--version"}, {"-V", "--version"},
+    {"-v", "--version"},  {"quantize", "convert"}, {"ppl", "perplexity"},
+};
+
 // What the user may have meant by an unknown word.
 std::string suggestion(const std::string& text, const CLI::App& app) {
   const std::string word = text.substr(0, text.find('='));
+  if (app.get_parent() == nullptr) {
+    for (const Foreign& f : kForeignCommands) {
+      if (word == f.theirs) return cat("; here it is ", f.ours);
+    }
+  }
   std::vector<std::string> known;
   if (word.starts_with("-")) {
     for (const Foreign& f : kForeign) {
@@ -149,22 +162,31 @@ std::string about_value(const std::string& said) {
 
 }  // namespace
 
-void check_numbers(CLI::App& app) {
+void check_values(CLI::App& app) {
   for (CLI::Option* o : app.get_options()) {
+    if (o->check_lname("model")) o->check(no_empty_text);
     const std::string type = o->get_type_name();
     if (type.starts_with("UINT")) expect_number<uint64_t>(o);
     if (type.starts_with("INT")) expect_number<int64_t>(o);
     if (type.starts_with("FLOAT")) expect_number<double>(o);
   }
-  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) check_numbers(*sub);
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) check_values(*sub);
 }
 
 std::string usage_error(const CLI::ParseError& e, const CLI::App& root, const CLI::App& used) {
   std::vector<std::string> words = used.remaining();
+  if (!words.empty()) return unknown_word(words.front(), root, used);
+  std::string said = about_value(e.what());
+  constexpr std::string_view kNothing = " = :";
+  if (const size_t at = said.find(kNothing); at != said.npos)
+    said.replace(at, kNothing.size(), " = \"\":");
+  return said;
+}
+
+std::string unknown_word(const std::string& word, const CLI::App& root, const CLI::App& used) {
   const bool at_root = &used == &root;
-  if (words.empty()) return about_value(e.what());
+  if (word.empty()) return cat("\"\": ", at_root ? "no such command" : "not expected here");
   // A long text is more often a prompt without its option than a slip.
-  const std::string& word = words.front();
   constexpr size_t kLong = 60;
   const std::string shown = word.size() > kLong ? word.substr(0, kLong) + "..." : word;
   const bool option = word.starts_with("-") && word != "-";

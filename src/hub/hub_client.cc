@@ -127,8 +127,15 @@ Result<HubAccess> hub_access_from_environment() {
                      "or set HF_TOKEN to nothing and remove the stored one")};
   }
   access.http.token = token, access.http.token_origin = access.endpoint;
-  if (const int64_t t = number(environment("HF_HUB_DOWNLOAD_TIMEOUT")); t > 0)
-    access.http.stall_seconds = static_cast<int>(std::min<int64_t>(t, 3600));
+  if (const std::string stall = environment("HF_HUB_DOWNLOAD_TIMEOUT"); !stall.empty()) {
+    const int64_t seconds = number(stall);
+    if (seconds < 1) {
+      return Error{Code::kInvalid, cat("HF_HUB_DOWNLOAD_TIMEOUT = ", stall,
+                                       ": expected whole seconds, at least 1; unset it for ",
+                                       access.http.stall_seconds)};
+    }
+    access.http.stall_seconds = static_cast<int>(std::min<int64_t>(seconds, 3600));
+  }
   access.http.certificates = environment("SSL_CERT_FILE");
   return access;
 }

@@ -189,8 +189,8 @@ class Synth(unittest.TestCase):
 
     def test_bad_input(self):
         with tempfile.TemporaryDirectory() as t:
-            self.assertIn("tiny", run(CORE, "synth", "--preset", "huge", "-o", t, status=1).stderr)
-            self.assertIn("--bits", run(CORE, "synth", "--preset", "tiny", "--bits", "7", "-o", t, status=1).stderr)
+            self.assertIn("tiny", run(CORE, "synth", "--preset", "huge", "-o", t, status=2).stderr)
+            self.assertIn("--bits", run(CORE, "synth", "--preset", "tiny", "--bits", "7", "-o", t, status=2).stderr)
 
 
 class Equal(unittest.TestCase):

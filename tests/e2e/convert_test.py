@@ -95,14 +95,15 @@ class Convert(unittest.TestCase):
 
     def test_refusals_leave_nothing(self):
         source = GOLDEN / "llama" / "hf_bf16"
-        for flags, expected in ((["--bits", "7"], "--bits: expected one of 2, 3, 4, 5, 6, 8"),
-                                (["--group-size", "48", "--bits", "4"], "--group-size: expected one of 32, 64, 128"),
-                                (["--group-size", "32"], "--group-size: expected --bits"),
-                                (["--mode", "int4"], "--mode: expected affine, mxfp4, mxfp8 or nvfp4"),
-                                (["--recipe", "mixed"], "--recipe: expected one of mixed_2_6"),
-                                (["--dtype", "f8"], "--dtype: expected float32, float16 or bfloat16")):
+        for status, flags, expected in (
+                (2, ["--bits", "7"], "--bits = 7: expected one of 2, 3, 4, 5, 6, 8"),
+                (2, ["--group-size", "48", "--bits", "4"], "--group-size = 48: expected one of 16, 32, 64, 128"),
+                (1, ["--group-size", "32"], "--group-size: expected --bits"),
+                (2, ["--mode", "int4"], "--mode = int4: expected one of affine, mxfp4, mxfp8, nvfp4"),
+                (2, ["--recipe", "mixed"], "--recipe = mixed: expected one of mixed_2_6"),
+                (2, ["--dtype", "f8"], "--dtype = f8: expected one of float32, float16, bfloat16")):
             r = run(BIN / "mlxcel", "convert", source, self.out, *flags)
-            self.assertEqual(r.returncode, 1, flags)
+            self.assertEqual(r.returncode, status, flags)
             self.assertIn(expected, r.stderr)
             self.nothing_is_left()
         self.out.mkdir()
