@@ -124,6 +124,7 @@ Result<int> run(const VerifyArguments& a) {
                 info.threads, info.exactness_class.c_str());
     std::printf("%-12s %-14s %5s %14s %10s %11s  %s\n", "axis", "value", "runs", "bytes",
                 "differing", "rows a call", "kernels");
+    std::fflush(stdout);  // the first row takes a while
   }
   TRY(const VerifyReport report, verify(host, a.options, [&](const VerifyCell& c) {
         if (!a.json) table.print(c);

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -433,18 +434,67 @@ class NewUser(Case):
         self.assertEqual(status, 0, seen)
         return seen
 
-    def test_first_hour(self):
-        model = subprocess.run([sys.executable, FETCH], check=True, capture_output=True, text=True).stdout.strip()
+    def setUp(self):
+        super().setUp()
+        self.weights = subprocess.run([sys.executable, FETCH], check=True, capture_output=True, text=True).stdout.strip()
         default = self.model("HuggingFaceTB/SmolLM2-135M-Instruct")
         default.mkdir(parents=True)
-        (default / "model.gguf").symlink_to(model)
+        (default / "model.gguf").symlink_to(self.weights)
 
-        t = self.terminal("run", "-n", 16)
+    def chat(self, t):
         t.wait_for(">>> ")
         t.ready()
         t.type("Which city is the capital of France? Answer in one word.\n")
         self.assertIn("Paris", t.wait_for(r"\n>>> "))
+        t.ready()
         t.type("/bye\n")
+
+    def test_readme(self):
+        """Every line of "Using it" in README.md, typed into a shell: with shorter answers, and a download that is cut."""
+        text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+        block = text.split("## Using it\n")[1].split("\n## ")[0]
+        lines = [line.split("  #")[0].strip() for line in block.splitlines() if line.startswith("    ")]
+        self.hub.repos["Qwen/Qwen3-0.6B"] = {"main": {"weights.gguf": pathlib.Path(self.weights).read_bytes()}}
+        t = Terminal("/bin/bash", "--norc", "-i", cwd=self.root, env={**self.env, "PS1": "shell> "})
+        t.wait_for("shell> ")
+        typed = []
+        for line in lines:
+            command = re.sub(r"\s", " ", line)
+            if command.startswith("export PATH="):
+                command = f"export PATH='{PROGRAM.parent}':$PATH"
+            elif "mlxcel generate" in command:
+                command += " -n 6"
+            if command.startswith("mlxcel download"):
+                self.hub.speed = 5_000_000
+                t.type(command + "\n")
+                t.wait_for(r"\[#*\.*\] [1-9]\d? %, ")
+                t.type("\x03")
+                t.wait_for("same command goes on.*shell> ")
+                self.hub.speed = 0
+            t.type(command + "; echo status=$?.\n")
+            if command.startswith("mlxcel run"):
+                self.chat(t)
+            if command.startswith("mlxcel verify"):  # it takes a while; other tests see its end
+                t.wait_for(r"axis +value")
+                t.type("\x03")
+            status = 130 if "verify" in command else 0
+            self.assertIn(f"status={status}.", t.wait_for(r"status=\d+\."), command)
+            t.wait_for("shell> ")
+            typed += re.findall(r"mlxcel (\w+)", command)
+        self.assertLessEqual({"run", "download", "list", "inspect", "generate", "logits", "verify"}, set(typed))
+        self.assertTrue(any(s[3] for s in self.hub.seen), "the download did not go on where it was")
+        t.type("mlxcel rm Qwen/Qwen3-0.6B; echo status=$?.\n")
+        t.wait_for(r"\[y/N\] ")
+        t.type("y\n")
+        self.assertIn("status=0.", t.wait_for(r"status=\d+\."))
+        self.assertFalse(self.model("Qwen/Qwen3-0.6B").exists())
+        t.wait_for("shell> ")
+        t.type("exit\n")
+        t.end()
+
+    def test_first_hour(self):
+        t = self.terminal("run", "-n", 16)
+        self.chat(t)
         self.assertEqual(t.end()[0], 0)
         seen = self.say("inspect")
         for part in ("SmolLM2", "llama", "It fits."):
