@@ -112,7 +112,6 @@ void report(const ConvertArguments& a, const Converted& c) {
 }
 
 Result<int> run(ConvertArguments& a) {
-  const InterruptWaits waits;  // for the folder to be cleared away
   if (!a.dtype.empty()) {
     TRY(a.options.dtype, dtype_of(a.dtype));
   }
