@@ -415,7 +415,7 @@ class Help(unittest.TestCase):
                 self.assertEqual((found, seen[:len(begin)]), (status, begin), (args, no_color, term))
         args = ["generate", "-m", MODEL, "-p", "Hi", "-n", "2"]
         self.assertRegex(Terminal(BIN / "mlxcel", *args, env=env).end()[1], r"\n\x1b\[2m\[prompt .*\]\x1b\[0m\n")
-        self.assertNotIn("\x1b", Terminal(BIN / "mlxcel", *args, env={**env, "NO_COLOR": "1"}).end()[1])
+        self.assertNotRegex(Terminal(BIN / "mlxcel", *args, env={**env, "NO_COLOR": "1"}).end()[1], r"\x1b\[[\d;]*m")
 
 
 if __name__ == "__main__":
