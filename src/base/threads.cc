@@ -103,7 +103,8 @@ void set_exact_float_mode() {
 #endif
 }
 
-ThreadTeam::ThreadTeam(int threads) : join_spins_(kMostSpins) {
+ThreadTeam::ThreadTeam(int threads, std::vector<NumaNode> nodes)
+    : join_spins_(kMostSpins), nodes_(std::move(nodes)), places_(deal_threads(nodes_, threads)) {
   CHECK(threads >= 1);
   try {  // the library tells of a thread that the system refuses by throwing
     for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { work(i); });
@@ -134,6 +135,7 @@ void ThreadTeam::run_job() {
 
 void ThreadTeam::work(int thread) {
   set_exact_float_mode();
+  if (!places_.empty()) stay_on(nodes_[places_[thread]]);
   int spins = kMostSpins;
   for (uint32_t seen = 0;; seen++) {
     const auto called = [&] { return epoch_.load(std::memory_order_acquire) != seen; };

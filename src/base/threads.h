@@ -11,7 +11,10 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "base/numa.h"
 
 namespace mlxcel {
 
@@ -27,12 +30,15 @@ void set_exact_float_mode();
 
 class ThreadTeam {
  public:
-  explicit ThreadTeam(int threads);  // size() is less if the system gives no more threads
+  // size() is less if the system gives no more threads. Where there are several `nodes`, workers
+  // are dealt to them and stay there; the caller is left where it is.
+  explicit ThreadTeam(int threads, std::vector<NumaNode> nodes = numa_nodes());
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
+  const std::vector<NumaNode>& nodes() const { return nodes_; }  // empty: memory is one
 
   // body(thread, threads) on every thread of the team; returns when all have. Not from inside a
   // body.
@@ -67,6 +73,8 @@ class ThreadTeam {
   alignas(64) std::atomic<int> parked_{0};      // workers asleep on epoch_
   std::atomic<bool> stop_{false};
   int join_spins_;
+  const std::vector<NumaNode> nodes_;
+  const std::vector<int> places_;  // in nodes_, of each thread
   std::vector<std::thread> workers_;
 };
 

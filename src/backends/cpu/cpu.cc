@@ -62,7 +62,7 @@ class Cpu final : public CpuBackend {
 
   Status open_kv(std::span<const KvGroup> groups, std::span<const int32_t> pages,
                  const StepLimits& limits) override {
-    TRY_OK(kv_.open(groups, pages));
+    TRY_OK(kv_.open(groups, pages, team_->nodes()));
     TRY_OK(linear_.reserve(limits.rows));
     TRY(memory_, Buffer::make(limits.arena * 4));
     last_sample_.assign(limits.sequences, -1);

@@ -41,11 +41,13 @@ CpuKv::Group CpuKv::describe(const KvGroup& spec) const {
   return g;
 }
 
-Status CpuKv::open(std::span<const KvGroup> groups, std::span<const int32_t> pages) {
+Status CpuKv::open(std::span<const KvGroup> groups, std::span<const int32_t> pages,
+                   const std::vector<NumaNode>& nodes) {
   groups_.clear();
   for (size_t i = 0; i < groups.size(); i++) {
     Group g = describe(groups[i]);
     TRY(g.memory, Buffer::make(g.page_bytes() * pages[i]));
+    if (!nodes.empty()) interleave(g.memory.data(), g.memory.size(), nodes);
     groups_.push_back(std::move(g));
   }
   return Ok{};

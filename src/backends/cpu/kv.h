@@ -19,7 +19,9 @@ class CpuKv {
   explicit CpuKv(KvType type) : type_(type) {}
 
   KvType type() const { return type_; }
-  Status open(std::span<const KvGroup> groups, std::span<const int32_t> pages);
+  // The pages are spread over `nodes`, where there are several: any thread may read any of them.
+  Status open(std::span<const KvGroup> groups, std::span<const int32_t> pages,
+              const std::vector<NumaNode>& nodes);
   int64_t page_bytes(const KvGroup& group) const { return describe(group).page_bytes(); }
   void copy_page(int group, PageId from, PageId to);
   std::span<std::byte> page(int group, PageId page);

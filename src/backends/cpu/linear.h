@@ -50,6 +50,16 @@ class CpuLinear {
         before += blocks;
       }
     };
+    if (!team.nodes().empty()) {  // a thread's part of each matrix lies in its node's memory
+      team.run([&](int thread, int threads) {
+        for (size_t i = 0; i < products.size(); i++) {
+          const int64_t all = quant::blocks(products[i].w->out);
+          const int64_t first = all * thread / threads, last = all * (thread + 1) / threads;
+          if (first < last) part(i, first, last);
+        }
+      });
+      return;
+    }
     int64_t blocks = 0;
     for (const Product& p : products) blocks += quant::blocks(p.w->out);
     if (tied) blocks /= static_cast<int64_t>(products.size());

@@ -57,6 +57,13 @@ Result<Matrix> pack_matrix(const WeightSource& s, ThreadTeam& team, WeightMemory
   TRY(m->packed, memory.take(quant::packed_bytes(*m->format, s.out, s.in)));
   const quant::PackSource source = pack_source(s);
   const int64_t blocks = quant::blocks(s.out);
+  if (!team.nodes().empty()) {  // each thread touches first what it will read (linear.h)
+    team.run([&](int thread, int threads) {
+      quant::pack(*m->format, source, blocks * thread / threads, blocks * (thread + 1) / threads,
+                  m->packed.data());
+    });
+    return Matrix{s.out, s.in, std::move(m)};
+  }
   constexpr int64_t kChunk = 8;  // blocks handed out at a time
   team.each((blocks + kChunk - 1) / kChunk, [&](int64_t i) {
     quant::pack(*m->format, source, i * kChunk, std::min(blocks, (i + 1) * kChunk),
