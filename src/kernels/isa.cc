@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "base/check.h"
@@ -28,6 +30,14 @@ bool has_avx_vnni() {  // leaf 7, subleaf 1, EAX bit 4
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
 }
+// Leaf 7, EDX bits 24 (tiles) and 25 (int8). The system must also grant the tiles' state to this
+// process; its threads, now and later, then have it too.
+bool has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d >> 24 & 3) != 3) return false;
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
 #endif
 
 std::vector<Isa> detect() {
@@ -44,11 +54,16 @@ std::vector<Isa> detect() {
     return isas;
   }
   isas.push_back(Isa::kAvx512);
-  if (__builtin_cpu_supports("avx512vnni")) isas.push_back(Isa::kAvx512Vnni);
+  if (!__builtin_cpu_supports("avx512vnni")) return isas;
+  isas.push_back(Isa::kAvx512Vnni);
+  if (has_amx()) isas.push_back(Isa::kAmx);
   return isas;
 #elif defined(__aarch64__)
   std::vector<Isa> isas = {Isa::kNeon};
-  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) isas.push_back(Isa::kNeonDot);
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) == 0) return isas;
+  isas.push_back(Isa::kNeonDot);
+  constexpr unsigned long kI8mm = 1ul << 13;  // HWCAP2_I8MM, which older headers lack
+  if ((getauxval(AT_HWCAP2) & kI8mm) != 0) isas.push_back(Isa::kNeonI8mm);
   return isas;
 #else
   return {};
@@ -82,10 +97,14 @@ const char* name(Isa isa) {
       return "avx512";
     case Isa::kAvx512Vnni:
       return "avx512_vnni";
+    case Isa::kAmx:
+      return "amx";
     case Isa::kNeon:
       return "neon";
     case Isa::kNeonDot:
       return "neon_dot";
+    case Isa::kNeonI8mm:
+      return "neon_i8mm";
   }
   return "unknown";
 }

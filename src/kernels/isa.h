@@ -9,10 +9,11 @@
 
 namespace mlxcel {
 
-// kAvxVnni and kNeonDot differ from kAvx2 and kNeon in the integer matmul alone.
-enum class Isa { kAvx2, kAvxVnni, kAvx512, kAvx512Vnni, kNeon, kNeonDot };
+// kAvxVnni and kAmx differ from kAvx2 and kAvx512Vnni, kNeonDot and kNeonI8mm from kNeon, in the
+// integer matmul alone.
+enum class Isa { kAvx2, kAvxVnni, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonDot, kNeonI8mm };
 
-const char* name(Isa isa);  // "avx2", "avx_vnni", "avx512", "avx512_vnni", "neon", "neon_dot"
+const char* name(Isa isa);  // "avx2", "avx_vnni", ..., "neon_i8mm"
 
 // What this CPU attains, worst first. Empty: it lacks AVX2, FMA and F16C, and nothing here runs on
 // it.

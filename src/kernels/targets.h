@@ -32,7 +32,7 @@
 
 #if HWY_ARCH_X86
 #define MLXCEL_DISPATCH(f)                                               \
-  (::mlxcel::current_isa() == ::mlxcel::Isa::kAvx512Vnni ? &N_AVX3_DL::f \
+  (::mlxcel::current_isa() >= ::mlxcel::Isa::kAvx512Vnni ? &N_AVX3_DL::f \
    : ::mlxcel::current_isa() == ::mlxcel::Isa::kAvx512   ? &N_AVX3::f    \
                                                          : &N_AVX2::f)
 #else

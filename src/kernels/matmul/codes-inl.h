@@ -103,10 +103,10 @@ HWY_INLINE VB load_codes(const uint8_t* unit, int r) {
 }
 
 template <Code kCode, int kJ>
-HWY_INLINE Codes load_quad(const uint8_t* unit) {
+HWY_INLINE Codes load_quad(const uint8_t* unit, int side) {
   Codes c;
-  for (int r = 0; r < kRegs; r++) {
-    c.v[r] = load_codes<kCode, kJ>(unit, r);
+  for (int r = 0; r < kSide; r++) {
+    c.v[r] = load_codes<kCode, kJ>(unit, side * kSide + r);
     MLXCEL_PIN(c.v[r].raw);
   }
   return c;

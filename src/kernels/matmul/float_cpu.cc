@@ -26,7 +26,7 @@ inline constexpr int kFloatRows = HWY_TARGET == HWY_AVX2 ? 6 : HWY_ARCH_X86 ? 12
 
 // Numbers of byte kI of each output's quad, as integers without the code's shift.
 template <Code kCode, int kI>
-HWY_INLINE Lanes numbers(const Codes& c, int offset) {
+HWY_INLINE Lanes numbers(const VB* c, int offset) {
   const hn::Repartition<int32_t, F> di;
   const hn::Repartition<uint32_t, F> du;
   const auto shift = hn::Set(di, CodeOf<kCode>::kShift + offset);
@@ -34,9 +34,9 @@ HWY_INLINE Lanes numbers(const Codes& c, int offset) {
   for (int i = 0; i < kParts; i++) {
     VI n;
     if constexpr (CodeOf<kCode>::kSigned) {
-      n = hn::ShiftRight<24>(hn::ShiftLeft<24 - 8 * kI>(hn::BitCast(di, c.v[i])));
+      n = hn::ShiftRight<24>(hn::ShiftLeft<24 - 8 * kI>(hn::BitCast(di, c[i])));
     } else {
-      const auto u = hn::ShiftRight<8 * kI>(hn::BitCast(du, c.v[i]));
+      const auto u = hn::ShiftRight<8 * kI>(hn::BitCast(du, c[i]));
       n = hn::BitCast(di, hn::And(u, hn::Set(du, 255)));
     }
     w.v[i] = hn::ConvertTo(F(), hn::Sub(n, shift));
@@ -49,7 +49,8 @@ template <Code kCode>
 void unit_to_floats(const quant::Format& f, const uint8_t* unit, const Lanes* scale,
                     const Lanes* bias, float* w) {
   unroll<8>([&](auto j) MLXCEL_INLINE_LAMBDA {
-    const Codes c = load_quad<kCode, j.value>(unit);
+    VB c[kRegs];
+    for (int r = 0; r < kRegs; r++) c[r] = load_codes<kCode, j.value>(unit, r);
     unroll<4>([&](auto i) MLXCEL_INLINE_LAMBDA {
       const Lanes q = numbers<kCode, i.value>(c, f.offset);
       const Lanes v = f.bias ? fma(scale[j / 4], q, bias[j / 4]) : scale[j / 4] * q;

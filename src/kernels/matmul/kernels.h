@@ -32,5 +32,9 @@ void matmul_float(const MatmulArgs& a);
 
 // The version of a kernel for Isa::kAvxVnni or kNeonDot, or the kernel itself.
 MatmulKernel named_dot_kernel(MatmulKernel plain);
+// The version for Isa::kAmx and kAmxFrom rows or more, or the kernel itself.
+MatmulKernel amx_kernel(MatmulKernel plain);
+// The version for Isa::kNeonI8mm and two rows or more, or the kernel itself.
+MatmulKernel i8mm_kernel(MatmulKernel plain);
 
 }  // namespace mlxcel

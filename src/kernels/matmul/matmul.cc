@@ -47,18 +47,33 @@ MatmulKernel kernel_of(const quant::Format& f, bool x_quantized) {
   return matmul_float;
 }
 
+// The kernel that the chosen instruction set has for so many rows.
+MatmulKernel version_of(MatmulKernel plain, int64_t rows) {
+  switch (current_isa()) {
+    case Isa::kAvxVnni:
+    case Isa::kNeonDot:
+      return named_dot_kernel(plain);
+    case Isa::kNeonI8mm:
+      return rows >= 2 ? i8mm_kernel(plain) : named_dot_kernel(plain);
+    case Isa::kAmx:
+      return rows >= kAmxFrom ? amx_kernel(plain) : plain;
+    default:
+      return plain;
+  }
+}
+
 }  // namespace
 
 void matmul(const MatmulArgs& args) {
-  MatmulKernel kernel = kernel_of(*args.format, args.x_quantized);
-  const Isa isa = current_isa();
-  if (isa == Isa::kAvxVnni || isa == Isa::kNeonDot) kernel = named_dot_kernel(kernel);
-  kernel(args);
+  const MatmulKernel kernel = kernel_of(*args.format, args.x_quantized);
+  version_of(kernel, args.last_row - args.first_row)(args);
 }
 
 const char* matmul_path(const quant::Format& f, bool x_quantized, int64_t rows) {
   if (!x_quantized && f.code != quant::Code::kFloat) return "float panel";
-  return rows >= kPanelFrom ? "panel" : "direct";
+  if (x_quantized && current_isa() == Isa::kNeonI8mm && rows >= 2) return "i8mm";
+  if (rows < kPanelFrom) return "direct";
+  return x_quantized && current_isa() == Isa::kAmx && rows >= kAmxFrom ? "amx" : "panel";
 }
 
 }  // namespace mlxcel

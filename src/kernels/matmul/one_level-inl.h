@@ -1,9 +1,8 @@
 // Matmul of codes with one level of scales, in groups of 32 activations.
 //
 // Few rows: codes are unpacked in registers and each weight byte is read once. A core reads several
-// streams faster than one, so with one or two rows it works on blocks that lie apart. Many rows:
-// codes are unpacked to panels in L1, once for all rows. Both run the same steps (matmul.h), so
-// they give equal bits.
+// streams faster than one, so it works on blocks that lie apart. Many rows: codes are unpacked to
+// panels in L1, once for all rows. Both run the same steps (matmul.h), so they give equal bits.
 // Include after kernels/targets.h, inside no namespace.
 #if defined(MLXCEL_ONE_LEVEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MLXCEL_ONE_LEVEL_INL
@@ -35,28 +34,39 @@ struct OneLevel {
 // Rows of one panel step, so that accumulators stay in registers.
 inline constexpr int kPanelRows = HWY_ARCH_X86 && HWY_TARGET != HWY_AVX2 ? 8 : 4;
 
-// One step of the chains of kRows rows x 16 outputs. load.quad<j>() gives codes; row t is row t % 4
-// of tile x[t / 4 * tiles].
+// One step of the chains of kRows rows x 16 outputs. load.quad<j>(side) gives codes; row t is row
+// t % 4 of tile x[t / 4 * tiles].
 template <class K, int kRows, class Load>
 HWY_INLINE void step(const Load& load, Lanes scale, Lanes bias, const Tile<32>* x, int64_t tiles,
                      Lanes* y) {
   const LaneScale one = LaneScale::one();
   using D = typename K::Dot;
-  D dot[kRows];
-  unroll<8>([&](auto j) MLXCEL_INLINE_LAMBDA {
-    const typename D::Factors q(load.template quad<j.value>());
+  using I32 = hn::Repartition<int32_t, F>;
+  unroll<kSides>([&](auto side) MLXCEL_INLINE_LAMBDA {
+    // Each side reads x anew: GCC 12 would keep all of it in memory from one side to the next.
+    asm("" : "+r"(x));
+    D dot[kRows];
+    unroll<8>([&](auto j) MLXCEL_INLINE_LAMBDA {
+      const typename D::Factors q(load.template quad<j.value>(side.value));
+      MLXCEL_UNROLL
+      for (int t = 0; t < kRows; t++) {
+        dot[t].template add<j.value>(q, x[t / 4 * tiles].x[t % 4] + 4 * j, one);
+      }
+    });
     MLXCEL_UNROLL
     for (int t = 0; t < kRows; t++) {
-      dot[t].template add<j.value>(q, x[t / 4 * tiles].x[t % 4] + 4 * j, one);
+      const Tile<32>& tile = x[t / 4 * tiles];
+      const int32_t offset = (K::kOffset + D::kAdded) * tile.total[t % 4];
+      for (int r = 0; r < kSide; r++) {
+        VF& v = y[t].v[side.value * kSide + r];
+        VI ints = dot[t].ints(r);
+        if (K::kOffset + D::kAdded != 0) ints = hn::Sub(ints, hn::Set(I32(), offset));
+        const VF s = scale.v[side.value * kSide + r], b = bias.v[side.value * kSide + r];
+        if (K::kBias) v = hn::MulAdd(b, hn::Set(F(), tile.sum[t % 4]), v);
+        v = hn::MulAdd(hn::Mul(s, hn::Set(F(), tile.scale[t % 4])), hn::ConvertTo(F(), ints), v);
+      }
     }
   });
-  MLXCEL_UNROLL
-  for (int t = 0; t < kRows; t++) {
-    const Tile<32>& tile = x[t / 4 * tiles];
-    const Ints ints = minus_offset<K::kOffset + D::kAdded>(dot[t].ints(), tile.total[t % 4]);
-    if (K::kBias) y[t] = fma(bias, Lanes::set(tile.sum[t % 4]), y[t]);
-    y[t] = fma(scale * Lanes::set(tile.scale[t % 4]), to_floats(ints), y[t]);
-  }
 }
 
 // ---- few rows ----
@@ -65,17 +75,19 @@ template <Code kCode>
 struct PackedCodes {
   const uint8_t* unit;
   template <int kJ>
-  HWY_INLINE Codes quad() const {
-    return load_quad<kCode, kJ>(unit);
+  HWY_INLINE Codes quad(int side) const {
+    return load_quad<kCode, kJ>(unit, side);
   }
 };
 
-// kRows rows x blocks b, b + stride, ... (kStreams of them).
-template <class K, int kRows, int kStreams>
-HWY_NOINLINE void direct(const Share& s, int64_t b, int64_t stride, int64_t m) {
-  constexpr int kAhead = kStreams > 1 ? 1280 : 5120;  // bytes
+inline constexpr int kStreams = 3;
+
+// kRows rows x blocks b, b + stride, ..., `streams` of them, which may be 1 or kStreams.
+template <class K, int kRows>
+HWY_NOINLINE void direct(const Share& s, int64_t b, int64_t stride, int streams, int64_t m) {
   constexpr int kLines = CodeOf<K::kCode>::kBits + 1;
   const int64_t records = s.in / s.format->group, apart = stride * s.block_bytes();
+  const int64_t ahead = streams > 1 ? 1280 : 5120;  // bytes
   const int units = s.format->group / quant::kUnit;
   const DType scale_type = s.format->scale;
   const auto* x = static_cast<const Tile<32>*>(s.x) + m / 4 * (s.in / 32);
@@ -87,11 +99,10 @@ HWY_NOINLINE void direct(const Share& s, int64_t b, int64_t stride, int64_t m) {
   }
   for (int64_t r = 0; r < records; r++, record += s.layout.bytes) {
     for (int u = 0; u < units; u++, x++) {
-      MLXCEL_UNROLL
-      for (int i = 0; i < kStreams; i++) {
-        const uint8_t* w = record + i * apart;
+      const uint8_t* w = record;
+      for (int i = 0; i < streams; i++, w += apart) {
         const uint8_t* unit = w + u * s.layout.unit;
-        for (int l = 0; l < kLines; l++) __builtin_prefetch(unit + kAhead + 64 * l);
+        for (int l = 0; l < kLines; l++) __builtin_prefetch(unit + ahead + 64 * l);
         const Lanes scale = load_scales(scale_type, w + s.layout.scales);
         Lanes bias = scale;
         if (K::kBias) bias = load_scales(scale_type, w + s.layout.biases);
@@ -99,37 +110,33 @@ HWY_NOINLINE void direct(const Share& s, int64_t b, int64_t stride, int64_t m) {
       }
     }
   }
-  for (int i = 0; i < kStreams; i++) {
+  for (int i = 0; i < streams; i++) {
     for (int t = 0; t < kRows; t++) y[i][t].store(s.out(m + t, b + i * stride));
   }
 }
 
-template <class K, int kRows>
-void direct_streams(const Share& s) {
-  const int64_t part = (s.last - s.first) / 3;
-  for (int64_t b = s.first; b < s.first + part; b++) direct<K, kRows, 3>(s, b, part, s.first_row);
-  for (int64_t b = s.first + 3 * part; b < s.last; b++) direct<K, kRows, 1>(s, b, 0, s.first_row);
-}
-
 template <class K>
-void direct_tall(const Share& s, int64_t b) {
+void direct_tall(const Share& s, int64_t b, int64_t stride, int streams) {
   for (int64_t m = s.first_row, take; m < s.last_row; m += take) {
     const int64_t rows = s.last_row - m;
     take = rows == 5 ? 5 : std::min<int64_t>(4, rows);
-    if (take == 5) direct<K, 5, 1>(s, b, 0, m);
-    if (take == 4) direct<K, 4, 1>(s, b, 0, m);
-    if (take == 3) direct<K, 3, 1>(s, b, 0, m);
-    if (take == 2) direct<K, 2, 1>(s, b, 0, m);
-    if (take == 1) direct<K, 1, 1>(s, b, 0, m);
+    if constexpr (kRegs == 1) {  // AVX-512's 32 registers hold the chains and sums of more
+      if (rows >= 8) take = 8;
+      if (take == 8) direct<K, 8>(s, b, stride, streams, m);
+    }
+    if (take == 5) direct<K, 5>(s, b, stride, streams, m);
+    if (take == 4) direct<K, 4>(s, b, stride, streams, m);
+    if (take == 3) direct<K, 3>(s, b, stride, streams, m);
+    if (take == 2) direct<K, 2>(s, b, stride, streams, m);
+    if (take == 1) direct<K, 1>(s, b, stride, streams, m);
   }
 }
 
 template <class K>
 void direct_rows(const Share& s) {
-  const int64_t rows = s.last_row - s.first_row;
-  if (rows == 1) return direct_streams<K, 1>(s);
-  if (rows == 2) return direct_streams<K, 2>(s);
-  for (int64_t b = s.first; b < s.last; b++) direct_tall<K>(s, b);
+  const int64_t part = (s.last - s.first) / kStreams;
+  for (int64_t b = s.first; b < s.first + part; b++) direct_tall<K>(s, b, part, kStreams);
+  for (int64_t b = s.first + kStreams * part; b < s.last; b++) direct_tall<K>(s, b, 0, 1);
 }
 
 // ---- many rows ----
@@ -143,9 +150,11 @@ inline constexpr int64_t kPanels = 24;  // 15 KB of L1
 struct PanelCodes {
   const Panel* panel;
   template <int kJ>
-  HWY_INLINE Codes quad() const {
+  HWY_INLINE Codes quad(int side) const {
     Codes c;
-    for (int r = 0; r < kRegs; r++) c.v[r] = hn::Load(B(), panel->q[kJ] + r * (64 / kRegs));
+    for (int r = 0; r < kSide; r++) {
+      c.v[r] = hn::Load(B(), panel->q[kJ] + (side * kSide + r) * (64 / kRegs));
+    }
     return c;
   }
 };

@@ -24,6 +24,8 @@ struct Share {
 
 // From this many rows on, codes are unpacked once for all rows.
 inline constexpr int64_t kPanelFrom = 16;
+// From this many rows on, AMX tiles are worth their panels.
+inline constexpr int64_t kAmxFrom = 32;
 // Rows that go through the panels of a pass: their tiles stay in L2.
 inline constexpr int64_t kPassRows = 128;
 

@@ -23,12 +23,13 @@ namespace mlxcel::HWY_NAMESPACE {
 using quant::SubScales;
 
 // `bias`: minima are stored. `sub`: k per sub-scale.
-template <Code code, SubScales subs, bool bias, int offset, int sub>
+template <Code code, SubScales subs, bool bias, int offset, int sub, DotBy by = DotBy::kWidest>
 struct TwoLevel {
   static constexpr Code kCode = code;
   static constexpr SubScales kSubs = subs;
   static constexpr bool kBias = bias;
   static constexpr int kOffset = offset, kSub = sub, kPairs = 128 / sub;
+  using Dot = typename SubDotOf<CodeOf<code>::kMax, sub / 4, by>::Type;
 };
 
 // Sub-scales of one record in 16-bit lanes, two for each output.
@@ -106,22 +107,28 @@ HWY_NOINLINE void spread(const quant::Layout& l, const uint8_t* record, Spread* 
   if (K::kBias) promote<hwy::float16_t>(record + l.biases).store(s->min);
 }
 
-// One step of the chains of kRows rows x 16 outputs. load.quad<j>(u) gives codes of unit u.
+// One step of the chains of kRows rows x 16 outputs. load.quad<j>(u, side) gives codes of unit u.
 template <class K, int kRows, class Load>
 HWY_INLINE void step_two(const Load& load, const Spread& s, const Tile<256>* x, int64_t tiles,
                          Lanes* y) {
-  using D = Dot<CodeOf<K::kCode>::kMax, false, K::kSub / 4>;
-  D dot[kRows];
-  for (D& d : dot) d.clear();
-  for (int u = 0; u < 8; u++) {
-    unroll<8>([&](auto j) MLXCEL_INLINE_LAMBDA {
-      const typename D::Factors q(load.template quad<j.value>(u));
-      const LaneScale scale = LaneScale::load(s.scale[(u * 32 + 4 * j.value) / K::kSub]);
-      MLXCEL_UNROLL
-      for (int t = 0; t < kRows; t++) {
-        dot[t].template add<8 + j.value>(q, x[t / 4 * tiles].x[t % 4] + 32 * u + 4 * j, scale);
-      }
-    });
+  using D = typename K::Dot;
+  Ints dots[kRows];
+  for (int side = 0; side < kSides; side++) {
+    D dot[kRows];
+    for (D& d : dot) d.clear();
+    for (int u = 0; u < 8; u++) {
+      unroll<8>([&](auto j) MLXCEL_INLINE_LAMBDA {
+        const typename D::Factors q(load.template quad<j.value>(u, side));
+        const LaneScale scale = LaneScale::load(s.scale[(u * 32 + 4 * j.value) / K::kSub], side);
+        MLXCEL_UNROLL
+        for (int t = 0; t < kRows; t++) {
+          dot[t].template add<8 + j.value>(q, x[t / 4 * tiles].x[t % 4] + 32 * u + 4 * j, scale);
+        }
+      });
+    }
+    for (int t = 0; t < kRows; t++) {
+      for (int r = 0; r < kSide; r++) dots[t].v[side * kSide + r] = dot[t].ints(r);
+    }
   }
   const Lanes d = Lanes::load(s.d), min = Lanes::load(s.min);
   MLXCEL_UNROLL
@@ -131,7 +138,7 @@ HWY_INLINE void step_two(const Load& load, const Spread& s, const Tile<256>* x, 
     const int16_t* part = K::kSub == 32 ? tile.part32[t % 4] : tile.part16[t % 4];
     Ints sum = zero_ints();
     for (int p = 0; p < K::kPairs; p++) add_pair(&sum, s.pair[p], part + 2 * p);
-    const Ints ints = minus_scaled<K::kOffset>(dot[t].ints(), sum);
+    const Ints ints = minus_scaled<K::kOffset>(dots[t], sum);
     if (K::kBias) y[t] = fma(min * xscale, to_floats(minus_scaled<1>(zero_ints(), sum)), y[t]);
     y[t] = fma(d * xscale, to_floats(ints), y[t]);
   }
@@ -143,12 +150,12 @@ template <Code kCode>
 struct PackedUnits {
   const uint8_t* record;
   template <int kJ>
-  HWY_INLINE Codes quad(int u) const {
+  HWY_INLINE Codes quad(int u, int side) const {
     constexpr int kBytes = CodeOf<kCode>::kBits * 64, kAhead = 5120;
     if constexpr (kJ < CodeOf<kCode>::kBits + (kJ == 7)) {
-      __builtin_prefetch(record + u * kBytes + kAhead + 64 * kJ);
+      if (side == 0) __builtin_prefetch(record + u * kBytes + kAhead + 64 * kJ);
     }
-    return load_quad<kCode, kJ>(record + u * kBytes);
+    return load_quad<kCode, kJ>(record + u * kBytes, side);
   }
 };
 
@@ -172,6 +179,10 @@ void direct_two_rows(const Share& s) {
   for (int64_t b = s.first; b < s.last; b++) {
     for (int64_t m = s.first_row, take; m < s.last_row; m += take) {
       take = std::min<int64_t>(4, s.last_row - m);
+      if constexpr (kRegs == 1) {  // AVX-512's 32 registers hold the sums of more
+        if (s.last_row - m >= 8) take = 8;
+        if (take == 8) direct_two<K, 8>(s, b, m);
+      }
       if (take == 4) direct_two<K, 4>(s, b, m);
       if (take == 3) direct_two<K, 3>(s, b, m);
       if (take == 2) direct_two<K, 2>(s, b, m);
@@ -194,11 +205,13 @@ struct PanelUnits {
   const PanelTwo* panel;
   const uint8_t* ahead;
   template <int kJ>
-  HWY_INLINE Codes quad(int u) const {
-    if constexpr (kJ % 4 == 0) __builtin_prefetch(ahead + 64 * (2 * u + kJ / 4));
+  HWY_INLINE Codes quad(int u, int side) const {
+    if constexpr (kJ % 4 == 0) {
+      if (side == 0) __builtin_prefetch(ahead + 64 * (2 * u + kJ / 4));
+    }
     Codes c;
-    for (int r = 0; r < kRegs; r++) {
-      c.v[r] = hn::LoadU(B(), panel->q[8 * u + kJ] + r * (64 / kRegs));
+    for (int r = 0; r < kSide; r++) {
+      c.v[r] = hn::LoadU(B(), panel->q[8 * u + kJ] + (side * kSide + r) * (64 / kRegs));
     }
     return c;
   }
