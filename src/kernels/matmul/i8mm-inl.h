@@ -2,9 +2,11 @@
 // products of sdot.
 //
 // Codes are unpacked to panels in L1 in the order that smmla takes, once for all rows; the steps of
-// the chains are those of one_level-inl.h and two_level-inl.h. Include after versions-inl.h,
-// inside no namespace, for NEON alone.
+// the chains are those of one_level-inl.h and two_level-inl.h. Include inside no
+// namespace, for NEON alone.
 #pragma once
+
+#include "kernels/matmul/versions-inl.h"
 
 MLXCEL_BEFORE_TARGET
 namespace mlxcel::HWY_NAMESPACE {

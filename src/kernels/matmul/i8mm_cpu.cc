@@ -7,7 +7,6 @@
 #define MLXCEL_AFTER_TARGET HWY_AFTER_NAMESPACE();
 
 #include "kernels/matmul/i8mm-inl.h"
-#include "kernels/matmul/versions-inl.h"
 
 static_assert(HWY_TARGET == HWY_NEON);
 
