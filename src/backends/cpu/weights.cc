@@ -60,7 +60,7 @@ Result<Matrix> pack_matrix(const WeightSource& s, ThreadTeam& team, WeightMemory
   if (!team.nodes().empty()) {  // each thread touches first what it will read (linear.h)
     team.run([&](int thread, int threads) {
       quant::pack(*m->format, source, blocks * thread / threads, blocks * (thread + 1) / threads,
-                  m->packed.data());
+                  m->packed.get());
     });
     return Matrix{s.out, s.in, std::move(m)};
   }
