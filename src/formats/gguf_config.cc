@@ -287,6 +287,14 @@ class Translator {
           std::string(flags->integer_at(i) ? "sliding_attention" : "full_attention"));
     }
     config_.set("layer_types", std::move(types));
+    // Where the full layers are the last of every `period`: mlx-lm reads only this number.
+    size_t period = 1;
+    while (period <= flags->size() && flags->integer_at(period - 1)) period++;
+    for (size_t i = 0; i < flags->size(); i++) {
+      if ((flags->integer_at(i) != 0) != ((i + 1) % period != 0)) return;
+    }
+    if (period <= flags->size())
+      config_.set("sliding_window_pattern", static_cast<int64_t>(period));
   }
 
   void set_what_tensors_tell() {

@@ -82,6 +82,7 @@ TEST(GgufConfig, OneValuePerLayer) {
   EXPECT_EQ(*c->integer("query_pre_attn_scalar"), 256);
   EXPECT_EQ(*c->strings("layer_types"),
             (std::vector<std::string>{"sliding_attention", "full_attention"}));
+  EXPECT_EQ(*c->integer("sliding_window_pattern"), 2);
 }
 
 TEST(GgufConfig, RopeScaling) {
