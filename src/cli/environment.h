@@ -17,6 +17,7 @@ inline constexpr Described kEnvironment[] = {
     {"MLXCEL_CPU_KV", "f16, bf16 or int8: keys and values on CPUs (f16)"},
     {"MLXCEL_CUDA_GRAPH", "0: no CUDA graphs"},
     {"MLXCEL_CUDA_SHARE_PARTS", "0: parts of k are not shared among blocks on GPUs"},
+    {"MLXCEL_FUSED_NORM", "0: norms as kernels of their own, on GPUs"},
     {"MLXCEL_FUSED_LINEARS", "0: plain ops instead of this fused one, on GPUs"},
     {"MLXCEL_FUSED_GATED", "0: the same"},
     {"MLXCEL_FUSED_LINEAR_ADD", "0: the same"},

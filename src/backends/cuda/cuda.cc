@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/commands.h"
@@ -62,32 +62,36 @@ class Cuda final : public CudaBackend {
     return static_cast<int64_t>(free);
   }
   void copy_page(int group, PageId from, PageId to, int) override {
-    work_.list().push(cuda_copy_page, CudaCopyPage{groups_[group].memory.as<uint16_t>(),
-                                                   page_elements(groups_[group].spec), from, to});
-    if (step_ == nullptr) work_.flush();
+    record(cuda_copy_page, CudaCopyPage{groups_[group].memory.as<uint16_t>(),
+                                        page_elements(groups_[group].spec), from, to});
+    if (step_ == nullptr) flush();
   }
   std::vector<KernelUse> take_kernel_use() override { return std::move(use_); }
 
   void begin(const Step& step) override {
     step_ = &step;
+    norm_.reset(), product_.reset();
     arena_.reset(), work_.restart(), rows_.reset();
     data_.begin(step, static_cast<int>(groups_.size()), work_.upload());
   }
   void end() override {
-    work_.flush();
+    flush();
     sampler_.finish(work_.stream());
     step_ = nullptr;
   }
-  double time_recorded(int times) override { return work_.time_recorded(times); }
+  double time_recorded(int times) override {
+    settle();
+    return work_.time_recorded(times);
+  }
   void profile(bool start) override { (void)(start ? cudaProfilerStart() : cudaProfilerStop()); }
   int64_t open_scope() override { return arena_.mark(); }
   void close_scope(int64_t mark) override { arena_.release(mark); }
 
   Tensor embed(const Matrix& table) override {
     const Tensor y = make({step_->rows(), table.in});
-    work_.list().push(cuda_embed,
-                      CudaEmbed{cuda(table), data_.kinds, data_.indices, last_sample_.as<int32_t>(),
-                                data_.embeddings, at(y), data_.row_count});
+    record(cuda_embed,
+           CudaEmbed{cuda(table), data_.kinds, data_.indices, last_sample_.as<int32_t>(),
+                     data_.embeddings, at(y), data_.row_count});
     return y;
   }
 
@@ -107,7 +111,9 @@ class Cuda final : public CudaBackend {
     a.x = at(x), a.gain = cuda(gain), a.y = at(y), a.rows = x.shape.rows();
     a.dim = static_cast<int32_t>(gain.size), a.eps = eps;
     a.copy = rows_.copy_of(y, CudaRows::kNorm);
-    work_.list().push(cuda_rms_norm, a);
+    settle();
+    norm_ = a;
+    if (!options_.fused_norm || a.copy.words == nullptr) settle();
     return y;
   }
 
@@ -115,7 +121,7 @@ class Cuda final : public CudaBackend {
     const Tensor y = make(x.shape);
     CudaRopeAppend a = rotation(rope, x);
     a.q = at(x), a.q_out = at(y);
-    work_.list().push(cuda_rope_append, a);
+    record(cuda_rope_append, a);
     return y;
   }
 
@@ -123,7 +129,7 @@ class Cuda final : public CudaBackend {
     CudaRopeAppend a;
     a.kv = kv(where), a.rows = data_.rows, a.row_count = data_.row_count;
     a.k = at(k), a.v = at(v);
-    work_.list().push(cuda_rope_append, a);
+    record(cuda_rope_append, a);
   }
 
   Tensor attend(KvLayer where, const Tensor& q, const AttendSpec& spec) override;
@@ -137,16 +143,15 @@ class Cuda final : public CudaBackend {
   Tensor softcap(const Tensor& x, float cap) override { return map(F::kSoftcap, x, nullptr, cap); }
   Tensor columns(const Tensor& x, int64_t first, int64_t count) override {
     const Tensor y = make({x.shape.rows(), count});
-    work_.list().push(cuda_gather, CudaGather{at(x), at(y), nullptr, x.shape.rows(), x.shape.back(),
-                                              first, count});
+    record(cuda_gather,
+           CudaGather{at(x), at(y), nullptr, x.shape.rows(), x.shape.back(), first, count});
     return y;
   }
   Tensor take_rows(const Tensor& x, std::span<const int32_t> rows) override {
     const int64_t n = static_cast<int64_t>(rows.size()), dim = x.shape.back();
     const Tensor y = make({n, dim});
     if (n > 0)
-      work_.list().push(cuda_gather,
-                        CudaGather{at(x), at(y), work_.upload().put(rows), n, dim, 0, dim});
+      record(cuda_gather, CudaGather{at(x), at(y), work_.upload().put(rows), n, dim, 0, dim});
     return y;
   }
   // plan_memory() refuses models with experts on this backend, so that none gets here.
@@ -156,17 +161,18 @@ class Cuda final : public CudaBackend {
   }
   void add_to(Tensor& h, const Tensor& x) override {
     rows_.forget(h);
-    work_.list().push(cuda_map, CudaMap{F::kAdd, 0, at(h), at(x), at(h), h.shape.size()});
+    record(cuda_map, CudaMap{F::kAdd, 0, at(h), at(x), at(h), h.shape.size()});
   }
 
   void sample(const Tensor& logits, std::span<const SampleRow> rows,
               std::span<Sample> out) override {
     note("sample", "", static_cast<int64_t>(rows.size()));
+    settle();
     sampler_.push(work_, at(logits), logits.shape.back(), rows, out, last_sample_.as<int32_t>());
   }
   void read(const Tensor& x, std::span<float> out) override {
     CHECK(static_cast<int64_t>(out.size()) == x.shape.size());
-    work_.flush();
+    flush();
     cuda_must(cudaMemcpyAsync(out.data(), at(x), out.size_bytes(), cudaMemcpyDeviceToHost,
                               work_.stream()),
               "reading a tensor");
@@ -206,7 +212,12 @@ class Cuda final : public CudaBackend {
     const Tensor y = make(q.shape);
     CudaRopeAppend a = rotation(rope, q);
     a.kv = kv(where), a.q = at(q), a.k = at(k), a.v = at(v), a.q_out = at(y);
-    work_.list().push(cuda_rope_append, a);
+    if (product_ && product_->y[0] == a.q && product_->y[1] == a.k && product_->y[2] == a.v) {
+      product_->rope = a;
+      settle();
+    } else {
+      record(cuda_rope_append, a);
+    }
     return y;
   }
 
@@ -242,14 +253,31 @@ class Cuda final : public CudaBackend {
 
   Tensor map(F f, const Tensor& a, const Tensor* b = nullptr, float factor = 0) {
     const Tensor y = make(a.shape);
-    work_.list().push(cuda_map,
-                      CudaMap{f, factor, at(a), b ? at(*b) : nullptr, at(y), a.shape.size()});
+    record(cuda_map, CudaMap{f, factor, at(a), b ? at(*b) : nullptr, at(y), a.shape.size()});
     return y;
   }
 
   static bool alike(const Matrix& a, const Matrix& b) {
     return cuda(a).format == cuda(b).format && cuda(a).parts == cuda(b).parts &&
            cuda(a).offset == cuda(b).offset && a.in == b.in;
+  }
+
+  // ---- recording
+  // A norm waits for the product that reads it, products of q, k and v for the rope_append that
+  // follows them; whatever else comes first ends the wait.
+  void settle() {
+    if (norm_) work_.list().push(cuda_rms_norm, *norm_);
+    if (product_) work_.list().push(cuda_matmul, *product_);
+    norm_.reset(), product_.reset();
+  }
+  template <class Args>
+  void record(void (*launch)(const Args&, CudaStream), const Args& args) {
+    settle();
+    work_.list().push(launch, args);
+  }
+  void flush() {
+    settle();
+    work_.flush();
   }
 
   // Products that are alike go into one launch.
@@ -275,6 +303,7 @@ class Cuda final : public CudaBackend {
     return a;
   }
   const float* table(const Rope& rope);
+  void make_room(const CudaAttendRoom& room);
 
   void note(const char* kernel, const char* format, int64_t rows) {
     const std::string name = *format ? cat(kernel, "/", format) : std::string(kernel);
@@ -295,10 +324,12 @@ class Cuda final : public CudaBackend {
   CudaStepData data_;
   const Step* step_ = nullptr;
   Arena arena_;
-  CudaMemory memory_, last_sample_, partials_, scratch_;
+  CudaMemory memory_, last_sample_, partials_, counters_, scratch_;
   std::vector<Group> groups_;
   std::vector<Table> tables_;
   std::vector<KernelUse> use_;
+  std::optional<CudaRmsNorm> norm_;  // at most one of the two waits
+  std::optional<CudaMatmul> product_;
 };
 
 const char* name(CudaFormat f) {
@@ -349,28 +380,39 @@ Tensor Cuda::attend(KvLayer where, const Tensor& q, const AttendSpec& spec) {
   a.copy = rows_.copy_of(y, CudaRows::kAttend);
   a.max_pages = data_.max_pages;
   constexpr int64_t kMostPartials = int64_t{1} << 30;  // bytes
-  const int64_t bytes = 4 * cuda_attend_partials(a.short_rows, a.heads, a.max_pages, g.value_dim);
-  a.all_long = a.short_rows > 0 && bytes > kMostPartials;
-  if (!a.all_long && bytes > partials_.size()) {
-    work_.flush();
-    cuda_must(cudaStreamSynchronize(work_.stream()), "attention");
-    auto made = CudaMemory::make(bytes, "partial attention");
-    if (!made) throw DeviceError{made.error().message};
-    partials_ = std::move(*made);
-  }
-  a.partials = partials_.as<float>();
+  const CudaAttendRoom room = cuda_attend_room(a);
+  a.all_long = a.short_rows > 0 && room.partials * 4 > kMostPartials;
+  if (!a.all_long && (room.partials * 4 > partials_.size() || room.counters * 4 > counters_.size()))
+    make_room(room);
+  a.partials = partials_.as<float>(), a.counters = counters_.as<int32_t>();
   note("attend",
        a.short_rows > 0 && a.long_rows > 0 ? "mixed"
        : a.long_rows > 0 || a.all_long     ? "whole"
                                            : "pages",
        data_.row_count);
-  work_.list().push(cuda_attend, a);
+  record(cuda_attend, a);
   return y;
+}
+
+void Cuda::make_room(const CudaAttendRoom& room) {
+  flush();
+  cuda_must(cudaStreamSynchronize(work_.stream()), "attention");
+  const auto make = [](CudaMemory& m, int64_t bytes) {
+    if (bytes <= m.size()) return;
+    auto made = CudaMemory::make(bytes, "partial attention");
+    if (!made) throw DeviceError{made.error().message};
+    m = std::move(*made);
+    cuda_must(cudaMemset(m.as(), 0, static_cast<size_t>(bytes)), "partial attention");
+  };
+  make(partials_, room.partials * 4), make(counters_, room.counters * 4);
 }
 
 void Cuda::multiply(const Tensor& x, std::span<const Matrix* const> w,
                     std::span<const Vector* const> bias, std::span<const Tensor> y,
                     CudaMatmulMode mode) {
+  // A product that adds to what the norm reads would race with itself.
+  const bool normed = norm_ && norm_->y == at(x) && mode != CudaMatmulMode::kAdd;
+  if (!normed) settle();
   const Operand rows = rows_.operand_of(x, at(x), work_);
   for (size_t i = 0; i < w.size();) {
     CudaMatmul a;
@@ -386,7 +428,10 @@ void Cuda::multiply(const Tensor& x, std::span<const Matrix* const> w,
     } while (i < w.size() && a.count < 3 && alike(*w[i], *w[i - 1]));
     if (mode >= CudaMatmulMode::kGatedSilu) a.copy = rows_.copy_of(y[0], CudaRows::kGated);
     note(rows.tile == 0 ? "matmul_rows" : "matmul_tiles", name(a.w[0].format), x.shape.rows());
-    work_.list().push(cuda_matmul, a);
+    if (normed && norm_) a.norm = *std::exchange(norm_, std::nullopt);
+    settle();
+    product_ = a;
+    if (!options_.fused_rope_append || mode != CudaMatmulMode::kStore || a.count < 3) settle();
   }
 }
 
@@ -403,7 +448,7 @@ const float* Cuda::table(const Rope& rope) {
   std::vector<float> angles(positions * dims);
   for (int64_t p = 0; p < positions; p++)
     rope_angles(rope, p, &angles[p * dims], &angles[p * dims + dims / 2]);
-  work_.flush();
+  flush();
   cuda_must(cudaStreamSynchronize(work_.stream()), "rotations");
   auto made = CudaMemory::make(positions * dims * 4, "rotations");
   if (!made) throw DeviceError{made.error().message};
@@ -413,11 +458,6 @@ const float* Cuda::table(const Rope& rope) {
             "rotations");
   cuda_must(cudaStreamSynchronize(work_.stream()), "rotations");
   return t->memory.as<float>();
-}
-
-bool on(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr || std::strcmp(value, "0") != 0;
 }
 
 }  // namespace
@@ -431,16 +471,6 @@ int cuda_devices() {
     return 0;
   }
   return count;
-}
-
-CudaOptions cuda_options_from_environment(int device) {
-  return {.device = device,
-          .graphs = on("MLXCEL_CUDA_GRAPH"),
-          .share_parts = on("MLXCEL_CUDA_SHARE_PARTS"),
-          .fused_linears = on("MLXCEL_FUSED_LINEARS"),
-          .fused_gated = on("MLXCEL_FUSED_GATED"),
-          .fused_linear_add = on("MLXCEL_FUSED_LINEAR_ADD"),
-          .fused_rope_append = on("MLXCEL_FUSED_ROPE_APPEND")};
 }
 
 Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions& options) {

@@ -16,8 +16,9 @@ struct CudaOptions {
   int device = 0;
   bool graphs = true;       // MLXCEL_CUDA_GRAPH=0: launch one by one
   bool share_parts = true;  // MLXCEL_CUDA_SHARE_PARTS=0: a block adds all parts of its outputs
-  // Fused ops run as their plain definitions instead. MLXCEL_FUSED_LINEARS=0, _GATED, _LINEAR_ADD,
-  // _ROPE_APPEND.
+  // Fused ops run as their plain definitions instead. MLXCEL_FUSED_NORM=0 (norm and product),
+  // _LINEARS, _GATED, _LINEAR_ADD, _ROPE_APPEND (also: rope in the kernel of q, k and v).
+  bool fused_norm = true;
   bool fused_linears = true, fused_gated = true, fused_linear_add = true, fused_rope_append = true;
 };
 

@@ -46,7 +46,8 @@ std::byte* CudaUpload::reserve(int64_t bytes) {
 void CudaStepData::begin(const Step& step, int groups, CudaUpload& upload) {
   const int64_t n = step.rows();
   rows_.assign(n, CudaRow()), kinds_.resize(n), indices_.resize(n);
-  row_count = static_cast<int32_t>(n), short_rows = long_rows = 0, last_rope_position = 0;
+  row_count = static_cast<int32_t>(n), short_rows = long_rows = 0;
+  last_rope_position = 0;
   int32_t pages = 1;
   for (const Segment& s : step.segments) {
     const bool is_short = s.rows <= kCudaShortSegment;

@@ -26,7 +26,7 @@ void CudaWork::forget_graphs() {
   for (auto& [hash, s] : seen_) {
     if (s.graph != nullptr) (void)cudaGraphExecDestroy(s.graph);
   }
-  seen_.clear();
+  seen_.clear(), latest_ = nullptr;
 }
 
 void CudaWork::restart() { list_.clear(), upload_.restart(); }
@@ -54,7 +54,9 @@ void CudaWork::flush() {
     list_.run(stream_);
   } else {
     if (seen_.size() >= kMostGraphs) forget_graphs();
-    Seen& s = seen_[list_.hash()];
+    // Most steps repeat the one before: no need to look for them.
+    if (latest_ == nullptr || latest_->bytes != list_.bytes()) latest_ = &seen_[list_.hash()];
+    Seen& s = *latest_;
     if (s.bytes != list_.bytes()) {
       if (s.graph != nullptr) (void)cudaGraphExecDestroy(s.graph);
       s.graph = nullptr, s.bytes = list_.bytes();

@@ -44,6 +44,7 @@ class CudaWork {
   Status opened_ = Ok{};
   bool graphs_on_ = true;
   std::unordered_map<uint64_t, Seen> seen_;
+  Seen* latest_ = nullptr;  // of seen_
 };
 
 }  // namespace mlxcel

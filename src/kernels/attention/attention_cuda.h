@@ -64,15 +64,21 @@ struct CudaAttend {
   int32_t row_count = 0, short_rows = 0, long_rows = 0;
   int32_t heads = 0, head_dim = 0, window = 0;
   float scale = 1, softcap = 0;
-  const float* q = nullptr;   // [rows, heads, head_dim]
-  float* y = nullptr;         // [rows, heads, value_dim]
-  Operand copy;               // y as the rows of the next matmul, if words is set
-  float* partials = nullptr;  // [short rows, heads, max_pages][2 + value_dim]
-  int32_t max_pages = 0;      // no less than any short row's pages
-  int32_t all_long = 0;       // treat short segments as long ones: no room for partials
+  const float* q = nullptr;  // [rows, heads, head_dim]
+  float* y = nullptr;        // [rows, heads, value_dim]
+  Operand copy;              // y as the rows of the next matmul, if words is set
+  // Where blocks of short rows leave what they have; counters are 0 between launches.
+  float* partials = nullptr;
+  int32_t* counters = nullptr;
+  int32_t max_pages = 0;  // no less than any short row's pages
+  int32_t all_long = 0;   // treat short segments as long ones: no room for partials
 };
 void cuda_attend(const CudaAttend& args, CudaStream stream);
-int64_t cuda_attend_partials(int64_t short_rows, int64_t heads, int64_t pages, int64_t value_dim);
+
+struct CudaAttendRoom {
+  int64_t partials = 0, counters = 0;  // elements
+};
+CudaAttendRoom cuda_attend_room(const CudaAttend& args);
 
 struct CudaCopyPage {
   uint16_t* memory = nullptr;

@@ -1,6 +1,5 @@
 // What goes into the KV cache: rotated keys, values, and copies of pages.
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/attention/kv_cuda.cuh"
 
 namespace mlxcel {
 namespace {
@@ -13,10 +12,8 @@ MLXCEL_DEVICE float rotate(const CudaRopeAppend& a, const float* x, int position
   const int half = a.dims / 2, i = d < half ? d : d - half;
   const float* angles = a.table + static_cast<size_t>(position) * a.dims;
   const float u = x[i], v = x[i + half], c = angles[i], s = angles[half + i];
-  return d < half ? fma(u, c, -(v * s)) : fma(v, c, u * s);
+  return d < half ? rotate_low(u, v, c, s) : rotate_high(u, v, c, s);
 }
-
-MLXCEL_DEVICE uint16_t bf16_bits(float v) { return __bfloat16_as_ushort(__float2bfloat16_rn(v)); }
 
 // Block (row, 8 heads of q, then k, then v): a warp each.
 __global__ void __launch_bounds__(256) rope_append_kernel(CudaRopeAppend a) {
@@ -38,19 +35,18 @@ __global__ void __launch_bounds__(256) rope_append_kernel(CudaRopeAppend a) {
   const bool is_value = head >= a.kv.kv_heads;
   if (is_value) head -= a.kv.kv_heads;
   const int kd = (a.kv.key_dim + 31) / 32 * 32, vd = (a.kv.value_dim + 7) / 8 * 8;
-  const int id = a.kv.tables[a.kv.table_at[row] + info.position / 64], slot = info.position % 64;
-  uint16_t* page = a.kv.memory + id * a.kv.page_elements + a.kv.layer_at +
-                   static_cast<size_t>(head) * 64 * (kd + vd);
+  uint16_t* page = own_page(a.kv, row, info.position, head);
   const size_t at = static_cast<size_t>(row) * a.kv.kv_heads + head;
   if (is_value) {
     for (int d = lane; d < vd; d += 32)
-      page[64 * kd + d * 64 + slot] =
+      page[value_index(a.kv, info.position, d)] =
           d < a.kv.value_dim ? bf16_bits(a.v[at * a.kv.value_dim + d]) : 0;
     return;
   }
   const float* k = a.k + at * a.kv.key_dim;
   for (int d = lane; d < kd; d += 32)
-    page[slot * kd + d] = d < a.kv.key_dim ? bf16_bits(rotate(a, k, info.rope_position, d)) : 0;
+    page[key_index(a.kv, info.position, d)] =
+        d < a.kv.key_dim ? bf16_bits(rotate(a, k, info.rope_position, d)) : 0;
 }
 
 __global__ void copy_page_kernel(CudaCopyPage a) {

@@ -30,6 +30,16 @@ void launch(void (*kernel)(Args), dim3 grid, unsigned threads, int shared, CudaS
   cudaLaunchKernelEx(&config, kernel, args);  // the error stays for the backend's check
 }
 
+inline int sm_count() {
+  static const int count = [] {
+    int device = 0, n = 0;
+    (void)cudaGetDevice(&device);
+    (void)cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    return n > 0 ? n : 1;
+  }();
+  return count;
+}
+
 MLXCEL_DEVICE void wait_for_inputs() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

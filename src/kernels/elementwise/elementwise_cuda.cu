@@ -50,8 +50,7 @@ __global__ void operand_kernel(CudaToOperand a) {
   if (i >= a.to.rows * pairs) return;
   const int row = static_cast<int>(i / pairs), k = static_cast<int>(i % pairs) * 2;
   const float* x = a.x + static_cast<int64_t>(row) * a.to.k + k;
-  a.to.words[operand_word(a.to, row, k)] =
-      bf16_pair(k < a.to.k ? x[0] : 0, k + 1 < a.to.k ? x[1] : 0);
+  OperandRow(a.to, row).at(k) = bf16_pair(k < a.to.k ? x[0] : 0, k + 1 < a.to.k ? x[1] : 0);
 }
 
 dim3 grid_of(int64_t n) { return dim3(static_cast<unsigned>((n + 255) / 256)); }

@@ -9,8 +9,7 @@
 namespace mlxcel::gpu {
 
 MLXCEL_DEVICE void mma(float (&c)[4], const uint32_t* a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},"
       "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -18,19 +17,17 @@ MLXCEL_DEVICE void mma(float (&c)[4], const uint32_t* a, uint32_t b0, uint32_t b
 
 MLXCEL_DEVICE bool is_gated(CudaMatmulMode m) { return m >= CudaMatmulMode::kGatedSilu; }
 
-MLXCEL_DEVICE void store_copy(const Operand& o, int row, int k, float v) {
-  reinterpret_cast<__nv_bfloat16*>(o.words + operand_word(o, row, k & ~1))[k & 1] =
-      __float2bfloat16_rn(v);
+MLXCEL_DEVICE void store_copy(const OperandRow& row, int k, float v) {
+  reinterpret_cast<__nv_bfloat16*>(&row.at(k & ~1))[k & 1] = __float2bfloat16_rn(v);
 }
 
-// Output `n` of row `row`, after the sum of its parts.
-MLXCEL_DEVICE void finish(const CudaMatmul& a, int i, int row, int n, float sum) {
+// Output `n` of row `row`, after the sum of its parts; `old`: what is there, where the mode adds.
+MLXCEL_DEVICE void finish(const CudaMatmul& a, int i, int row, int n, float sum, float old) {
   const CudaWeight& w = a.w[i];
   if (row >= a.x.rows || n >= w.out) return;
   float v = sum * w.factor;
   if (a.bias[i] != nullptr) v = v + a.bias[i][n];
-  float* y = a.y[i] + static_cast<size_t>(row) * w.out + n;
-  *y = a.mode == CudaMatmulMode::kAdd ? *y + v : v;
+  a.y[i][static_cast<size_t>(row) * w.out + n] = a.mode == CudaMatmulMode::kAdd ? old + v : v;
 }
 
 MLXCEL_DEVICE void finish_gated(const CudaMatmul& a, int row, int n, float gate, float up) {
@@ -38,7 +35,7 @@ MLXCEL_DEVICE void finish_gated(const CudaMatmul& a, int row, int n, float gate,
   const float g = gate * a.w[0].factor, u = up * a.w[1].factor;
   const float v = (a.mode == CudaMatmulMode::kGatedSilu ? silu(g) : gelu_tanh(g)) * u;
   a.y[0][static_cast<size_t>(row) * a.w[0].out + n] = v;
-  if (a.copy.words != nullptr) store_copy(a.copy, row, n, v);
+  if (a.copy.words != nullptr) store_copy(OperandRow(a.copy, row), n, v);
 }
 
 // The same for all that a thread of `tiles` holds: rows row + 8 j + e % 2, outputs out + e / 2 * 8.
@@ -54,11 +51,12 @@ MLXCEL_DEVICE void finish_all(const CudaMatmul& a, int i, int row, int out,
   const float b[2] = {bias != nullptr && out < outs ? bias[out] : 0,
                       bias != nullptr && out + 8 < outs ? bias[out + 8] : 0};
   float* y = a.y[i] + static_cast<size_t>(row) * outs + out;
+  constexpr int kStep = kTiles < 4 ? kTiles : 4;
 #pragma unroll
-  for (int j0 = 0; j0 < kTiles; j0 += 4) {
-    float old[4][4];
+  for (int j0 = 0; j0 < kTiles; j0 += kStep) {
+    float old[kStep][4];
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < kStep; j++) {
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         const int r = (j0 + j) * 8 + e % 2, n = e / 2 * 8;
@@ -67,7 +65,7 @@ MLXCEL_DEVICE void finish_all(const CudaMatmul& a, int i, int row, int out,
       }
     }
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < kStep; j++) {
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         const int r = (j0 + j) * 8 + e % 2, n = e / 2 * 8;
@@ -89,7 +87,8 @@ MLXCEL_DEVICE void finish_gated_all(const CudaMatmul& a, int row, int out,
   float* y = a.y[0] + static_cast<size_t>(row) * outs + out;
   // Rows of a thread lie in one tile of the copy, 16 bytes apart; outputs 8 apart one k / 8 apart.
   __nv_bfloat16* copy = reinterpret_cast<__nv_bfloat16*>(a.copy.words);
-  if (copy != nullptr) copy += operand_word(a.copy, row, out & ~1) * 2 + (out & 1);
+  if (copy != nullptr)
+    copy = reinterpret_cast<__nv_bfloat16*>(&OperandRow(a.copy, row).at(out & ~1)) + (out & 1);
   const size_t chunk = static_cast<size_t>(a.copy.tile) * 8;
 #pragma unroll
   for (int j = 0; j < kTiles; j++) {

@@ -3,13 +3,15 @@
 // The tree of an output: K is cut in `parts` at multiples of 64 k, chosen by the weight's shape
 // alone. Each part is one chain of mma.m16n8k16 in k order, starting from 0 (with two bf16 per
 // weight, at each 16 k the high one, then the low one). Parts are added in order; the sum is
-// multiplied by the weight's factor, a power of two; then the bias is added. Two kernels do these
-// same operations: `rows` (mma.sync, a warp per part, up to kFewRows at once) and `tiles` (wgmma,
-// 128 rows at once), whose chains have the same bits.
+// multiplied by the weight's factor, a power of two; then the bias is added. Three kernels do these
+// same operations: `rows` (mma.sync, up to kFewRows), `wide` (wgmma, up to 64 rows) and `tiles`
+// (wgmma, 128 rows at once), whose chains have the same bits.
 #pragma once
 
+#include "kernels/attention/attention_cuda.h"
 #include "kernels/cuda/operand.h"
 #include "kernels/quant/quant_cuda.h"
+#include "kernels/rms_norm/rms_norm_cuda.h"
 
 namespace mlxcel {
 
@@ -21,6 +23,7 @@ inline int cuda_matmul_parts(int64_t out, int64_t in) {
   return parts;
 }
 
+inline constexpr int kNormInProduct = 2;  // rows; measured: for more a kernel of its own is faster
 inline constexpr int kCudaMatmulCounters = 256;
 inline constexpr int64_t kCudaMatmulScratch = 24 << 20;  // bytes that suffice
 
@@ -39,12 +42,17 @@ struct CudaMatmul {
   CudaMatmulMode mode = CudaMatmulMode::kStore;
   Operand x;
   Operand copy;  // y[0] as the rows of the next matmul, if words is set
+  // If norm.x is set: x and norm.y are made first, as cuda_rms_norm does; x is norm.copy.
+  CudaRmsNorm norm;
+  // If rope.rows is set: y are q, k and v, and are rotated and stored as cuda_rope_append does.
+  CudaRopeAppend rope;
   // Where blocks that share outputs leave their parts; counters are 0 between launches.
   float* scratch = nullptr;
   uint32_t* counters = nullptr;  // [kCudaMatmulCounters]
   int64_t scratch_bytes = 0;
 };
 
+// Norm and rope run inside the product's kernel for few rows, as kernels of their own else.
 void cuda_matmul(const CudaMatmul& args, CudaStream stream);
 
 }  // namespace mlxcel

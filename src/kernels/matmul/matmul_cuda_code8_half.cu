@@ -2,6 +2,7 @@
 #include "kernels/matmul/matmul_cuda_formats.h"
 #include "kernels/matmul/matmul_rows.cuh"
 #include "kernels/matmul/matmul_tiles.cuh"
+#include "kernels/matmul/matmul_wide.cuh"
 
 namespace mlxcel::gpu {
 

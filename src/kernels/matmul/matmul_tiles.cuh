@@ -1,4 +1,4 @@
-// The matmul for more rows: tiles of 128 outputs x 32, 64 or 128 rows by wgmma (sm_90a).
+// The matmul for many rows: tiles of 128 outputs x 128 rows by wgmma (sm_90a).
 //
 // Two warpgroups hold 64 outputs each. Weights are decoded in registers while the tensor cores work
 // on the 16 k before, and are the register operand. A third warpgroup copies stages of 64 k to
@@ -95,7 +95,8 @@ __device__ __forceinline__ void multiply_tile(const CudaWeight& w, int first, in
   using S = Stage<F, kRows>;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   float acc[kRows / 8][4];
-  uint32_t a[2][F::kTerms][4];
+  constexpr int kSteps = F::kTerms == 1 ? 2 : 1;  // of 16 k at a time
+  uint32_t a[2][kSteps][F::kTerms][4];
   int k = part_begin(w, first), stage = 0, before = -1;
   uint32_t phase = 0;
   for (int part = first; part < last; part++) {
@@ -108,12 +109,17 @@ __device__ __forceinline__ void multiply_tile(const CudaWeight& w, int first, in
       const typename F::Raw raw =
           F::load(memory + stage * S::kBytes + S::kRowBytes + warp * F::kTileBytes, lane);
 #pragma unroll
-      for (int s = 0; s < 4; s++) {
-        F::decode(raw, s, w.offset, a[s % 2]);
+      for (int s = 0; s < 4; s += kSteps) {
+        auto& now = a[s / kSteps % 2];
+#pragma unroll
+        for (int j = 0; j < kSteps; j++) F::decode(raw, s + j, w.offset, now[j]);
         wgmma_fence();
 #pragma unroll
-        for (int term = 0; term < F::kTerms; term++)
-          wgmma<kRows>(acc, a[s % 2][term], stages + stage * S::kBytes + s * kRows * 32);
+        for (int j = 0; j < kSteps; j++) {
+#pragma unroll
+          for (int term = 0; term < F::kTerms; term++)
+            wgmma<kRows>(acc, now[j][term], stages + stage * S::kBytes + (s + j) * kRows * 32);
+        }
         wgmma_commit();
         wgmma_wait<1>();  // the step before this one is done: its registers and stage are free
         if (s == 0 && before >= 0 && lane == 0) bar_arrive(empty + before * 8);
@@ -167,7 +173,8 @@ __device__ __forceinline__ bool add_parts(const CudaMatmul& a, int parts,
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 template <class F, int kRows>
-__global__ void __launch_bounds__(kTileThreads, 1) tiles_kernel(CudaMatmul a) {
+__global__ void __launch_bounds__(kTileThreads, 1)
+    tiles_kernel(const __grid_constant__ CudaMatmul a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using S = Stage<F, kRows>;
   extern __shared__ __align__(128) uint8_t memory[];
@@ -241,13 +248,6 @@ void run_tiles(const CudaMatmul& a, CudaStream stream) {
   const bool split = parts > 1 && tiles * blocks <= 112 && scratch <= a.scratch_bytes;
   launch(tiles_kernel<F, kRows>, dim3(tiles, blocks, split ? parts : 1), kTileThreads, kShared,
          stream, a);
-}
-
-template <class F>
-void run_tiles(const CudaMatmul& a, CudaStream stream) {
-  if (a.x.tile == 32) return run_tiles<F, 32>(a, stream);
-  if (a.x.tile == 64) return run_tiles<F, 64>(a, stream);
-  run_tiles<F, 128>(a, stream);
 }
 
 }  // namespace mlxcel::gpu

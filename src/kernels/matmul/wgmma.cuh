@@ -34,6 +34,20 @@ MLXCEL_DEVICE void copy_bulk(uint32_t to, const void* from, int bytes, uint32_t 
       : "memory");
 }
 
+// The same for what is read once: it leaves L2 first.
+MLXCEL_DEVICE void copy_bulk_once(uint32_t to, const void* from, int bytes, uint32_t bar) {
+  uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
+               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1], "
+      "%2, [%3], %4;" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(bar), "l"(policy)
+      : "memory");
+}
+
 MLXCEL_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 MLXCEL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int n>
@@ -51,6 +65,15 @@ template <int rows>
 MLXCEL_DEVICE void wgmma(float (&d)[rows / 8][4], const uint32_t* a, uint32_t at);
 
 #define MLXCEL_D4(i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
+template <>
+MLXCEL_DEVICE void wgmma<16>(float (&d)[2][4], const uint32_t* a, uint32_t at) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7},"
+      "{%8,%9,%10,%11}, %12, p, 1, 1, 0;\n}"
+      : MLXCEL_D4(0), MLXCEL_D4(1)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows_descriptor(at, 16)));
+}
 template <>
 MLXCEL_DEVICE void wgmma<32>(float (&d)[4][4], const uint32_t* a, uint32_t at) {
   asm volatile(

@@ -80,17 +80,38 @@ __global__ void edit_kernel(CudaSample a) {  // the copy and the mask
   a.edited[static_cast<size_t>(row) * a.vocab + t] = x;
 }
 
-__global__ void __launch_bounds__(kBlock) max_kernel(CudaSample a) {
+constexpr int kWarps = 4;  // of a block of max_kernel and mass_kernel
+
+// A warp takes 1,024 ids.
+__global__ void __launch_bounds__(kWarps * 32) max_kernel(CudaSample a) {
   wait_for_inputs();
   let_next_start();
-  const int row = blockIdx.y, t = blockIdx.x * kBlock + threadIdx.x;
-  const bool in = t < a.vocab;
-  const float raw = in ? raw_of(a, row)[t] : kNothing, x = in ? edited_of(a, row)[t] : kNothing;
+  const int row = blockIdx.y, lane = threadIdx.x % 32;
+  const int block = blockIdx.x * kWarps + threadIdx.x / 32;
+  if (block >= blocks_of(a)) return;
+  const bool edited = a.params[row].edited;
+  const float *raw = raw_of(a, row), *l = edited_of(a, row);
   const float infinity = -kNothing;
-  const int bad = __syncthreads_or(!(raw < infinity) || !(x < infinity));
-  const Best by_raw = block_best({raw, t}), by_x = block_best({x, t});
-  if (threadIdx.x == 0) {
-    BlockStats& s = stats_of(a, row)[blockIdx.x];
+  Best by_raw = {kNothing, 0x7fffffff}, by_x = by_raw;
+  bool bad = false;
+  float raws[kBlock / 32];  // all loads before the first use: they take as long as one
+#pragma unroll
+  for (int i = 0; i < kBlock / 32; i++) {
+    const int t = block * kBlock + i * 32 + lane;
+    raws[i] = raw[min(t, a.vocab - 1)];
+    if (t >= a.vocab) raws[i] = kNothing;
+  }
+#pragma unroll
+  for (int i = 0; i < kBlock / 32; i++) {
+    const int t = block * kBlock + i * 32 + lane;
+    const float r = raws[i], x = edited && t < a.vocab ? l[t] : r;
+    bad = bad || !(r < infinity) || !(x < infinity);
+    by_raw.take(r, t), by_x.take(x, t);
+  }
+  by_raw = warp_best(by_raw), by_x = warp_best(by_x);
+  bad = __any_sync(~0u, bad);
+  if (lane == 0) {
+    BlockStats& s = stats_of(a, row)[block];
     s.raw_max = by_raw.x, s.max = by_x.x, s.first = by_x.id, s.bad = bad;
   }
 }
@@ -157,24 +178,46 @@ __device__ float perturbed(const CudaSampleRow& p, float l, float max, int t) {
   return __fdiv_rn(l - max, p.temperature) + gumbel(r);
 }
 
-__global__ void __launch_bounds__(kBlock) mass_kernel(CudaSample a) {
-  __shared__ float values[kBlock];
+// Half a warp takes 1,024 ids: its lanes are the 16 of the definition.
+__global__ void __launch_bounds__(kWarps * 32) mass_kernel(CudaSample a) {
   wait_for_inputs();
   let_next_start();
-  const int row = blockIdx.y, t = blockIdx.x * kBlock + threadIdx.x;
+  const int row = blockIdx.y, lane = threadIdx.x % 16;
+  const int block = blockIdx.x * kWarps * 2 + threadIdx.x / 16;
   const CudaSampleRow& p = a.params[row];
-  const bool in = t < a.vocab;
-  const Most most = row_most(a, row);
-  const float raw = in ? raw_of(a, row)[t] : kNothing, x = in ? edited_of(a, row)[t] : kNothing;
-  const float raw_mass = block_mass(in ? exp_f32(raw - most.raw) : 0, values);
-  float mass = raw_mass;
-  if (p.edited) mass = block_mass(in ? exp_f32(x - most.max) : 0, values);
+  const float *raw = raw_of(a, row), *l = edited_of(a, row);
+  const bool edited = p.edited, noise = p.temperature > 0;
+  float raw_sum = 0, sum = 0;
   Best best = {kNothing, 0x7fffffff};
-  if (in && x > kNothing) best.take(perturbed(p, x, most.max, t), t);
-  best = block_best(best);
-  if (threadIdx.x == 0) {
-    BlockStats& s = stats_of(a, row)[blockIdx.x];
-    s.raw_mass = raw_mass, s.mass = mass, s.best = best.x, s.best_id = best.id;
+  float raws[kBlock / 16];
+#pragma unroll
+  for (int i = 0; i < kBlock / 16; i++)
+    raws[i] = raw[min(block * kBlock + i * 16 + lane, a.vocab - 1)];
+  const Most most = row_most(a, row);
+#pragma unroll
+  for (int i = 0; i < kBlock / 16; i++) {
+    const int t = block * kBlock + i * 16 + lane;
+    const bool in = t < a.vocab;
+    const float r = in ? raws[i] : kNothing, x = edited && in ? l[t] : r;
+    raw_sum = raw_sum + (in ? exp_f32(r - most.raw) : 0);
+    if (edited) sum = sum + (in ? exp_f32(x - most.max) : 0);
+    if (!noise && x > kNothing) best.take(x, t);
+  }
+  for (int i = 0; noise && i < kBlock / 16; i++) {
+    const int t = block * kBlock + i * 16 + lane;
+    const float x = t < a.vocab ? l[t] : kNothing;
+    if (x > kNothing) best.take(perturbed(p, x, most.max, t), t);
+  }
+  for (int half = 8; half > 0; half /= 2) {
+    raw_sum = raw_sum + __shfl_down_sync(~0u, raw_sum, half, 16);
+    sum = sum + __shfl_down_sync(~0u, sum, half, 16);
+    const float y = __shfl_xor_sync(~0u, best.x, half);
+    const int32_t other = __shfl_xor_sync(~0u, best.id, half);
+    best.take(y, other);
+  }
+  if (lane == 0 && block < blocks_of(a)) {
+    BlockStats& s = stats_of(a, row)[block];
+    s.raw_mass = raw_sum, s.mass = edited ? sum : raw_sum, s.best = best.x, s.best_id = best.id;
   }
 }
 
@@ -250,11 +293,15 @@ __global__ void __launch_bounds__(kBlock) token_kernel(CudaSample a) {
     bad |= s[b].bad, best.take(s[b].best, s[b].best_id);
   bad = __syncthreads_or(bad);
   best = block_best(best);
-  if (threadIdx.x < 2) {
-    double sum = 0;
-    for (int b = 0; b < blocks; b++) sum += threadIdx.x == 0 ? s[b].raw_mass : s[b].mass;
-    totals[threadIdx.x] = sum;
+  double sum = 0;
+  for (int first = 0; first < blocks; first += kBlock / 2) {  // staged: adding waits for no memory
+    const int b = first + threadIdx.x / 2, n = min(kBlock / 2, blocks - first);
+    if (b < blocks) values[threadIdx.x] = threadIdx.x % 2 == 0 ? s[b].raw_mass : s[b].mass;
+    __syncthreads();
+    for (int i = 0; threadIdx.x < 2 && i < n; i++) sum += values[i * 2 + threadIdx.x];
+    __syncthreads();
   }
+  if (threadIdx.x < 2) totals[threadIdx.x] = sum;
   __syncthreads();
   if (bad || most.max == kNothing) {
     if (threadIdx.x == 0) a.out[row].token = -1, a.out[row].logprob = 0;
@@ -281,10 +328,11 @@ int64_t cuda_sample_scratch(int64_t rows, int64_t vocab) {
 }
 
 void cuda_sample(const CudaSample& a, CudaStream stream) {
-  const dim3 grid((a.vocab + kBlock - 1) / kBlock, a.rows);
-  if (a.any_edited) launch(edit_kernel, grid, kBlock, 0, stream, a);
-  launch(max_kernel, grid, kBlock, 0, stream, a);
-  launch(mass_kernel, grid, kBlock, 0, stream, a);
+  const int blocks = (a.vocab + kBlock - 1) / kBlock;
+  if (a.any_edited) launch(edit_kernel, dim3(blocks, a.rows), kBlock, 0, stream, a);
+  launch(max_kernel, dim3((blocks + kWarps - 1) / kWarps, a.rows), kWarps * 32, 0, stream, a);
+  launch(mass_kernel, dim3((blocks + kWarps * 2 - 1) / (kWarps * 2), a.rows), kWarps * 32, 0,
+         stream, a);
   launch(token_kernel, dim3(a.rows), kBlock, 0, stream, a);
 }
 
