@@ -77,14 +77,14 @@ class Runner {
       std::swap(tables_[0], tables_[i]);
     }
   }
-  double decode_us(int sequences, int rows, int start, int steps) {
+  std::vector<double> decode_us(int sequences, int rows, int start, int steps) {
     std::vector<double> us;
     for (int i = 0; i < steps + 5; i++) {
       const double from = now_us();
       step(sequences, rows, start, rows > 1 && rows <= 16);
       if (i >= 5) us.push_back(now_us() - from);
     }
-    return median(us);
+    return us;
   }
 
  private:
@@ -226,10 +226,14 @@ void bench_model(Report& report) {
                             Decode{1, 1, 8192}, Decode{8, 1, 192}, Decode{64, 1, 192}}) {
       Runner run(m, *b, d.sequences, d.context + 64);
       run.prefill(d.sequences, d.context, 2048);
-      const double us = run.decode_us(d.sequences, d.rows, d.context, 30);
+      const std::vector<double> samples = run.decode_us(d.sequences, d.rows, d.context, 30);
+      const double us = median(samples);
       const double device = run.device_us(d.sequences, d.rows, d.context, d.rows > 1, 15);
       if (d.sequences == 1 && d.rows == 1 && d.context == 512) one_row = device;
       const double share = static_cast<double>(m.bytes) / device * 1e6 / kReadPeak;
+      report.metrics.push_back({cat(shape->name, " decode, ", d.sequences, " x ", d.rows,
+                                    " rows at ", d.context),
+                                "us a step", samples});
       json::object figures = {{"shape", shape->name}, {"sequences", d.sequences},
                               {"rows", d.rows},       {"context", d.context},
                               {"step_us", us},        {"device_us", device}};
@@ -242,7 +246,9 @@ void bench_model(Report& report) {
     }
     for (const int rows : {512, 2048}) {
       Runner run(m, *b, 1, rows + 64);
-      const double us = run.decode_us(1, rows, 0, 5);
+      const std::vector<double> samples = run.decode_us(1, rows, 0, 7);
+      const double us = median(samples);
+      report.metrics.push_back({cat(shape->name, " prefill ", rows), "us", samples});
       json::object figures = {{"shape", shape->name}, {"prefill", rows}, {"step_us", us}};
       report.measure("model", std::move(figures),
                      cat(shape->name, " prefill ", rows, ": ", fixed(us, 0), " us, ",

@@ -11,13 +11,16 @@
 
 #include "backends/cuda/cuda.h"
 #include "base/json.h"
+#include "evidence/record.h"
 #include "models/family.h"
 
 namespace mlxcel {
 
 struct Report {
   int failures = 0;
-  json::object record;  // what is written: one array of results per section
+  json::object record;          // what is written: one array of results per section
+  json::object checks;          // section -> checks that passed
+  std::vector<Metric> metrics;  // every repetition of what was timed
 
   void pass(const char* section, const std::string& what);
   void fail(const char* section, const std::string& what);
