@@ -1,6 +1,7 @@
 #include "backends/cuda/stream.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -8,6 +9,11 @@ namespace mlxcel {
 namespace {
 
 constexpr size_t kMostGraphs = 256;
+
+// memcmp: the comparison of vectors of std::byte goes byte by byte.
+bool same(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
 
 }  // namespace
 
@@ -55,9 +61,10 @@ void CudaWork::flush() {
   } else {
     if (seen_.size() >= kMostGraphs) forget_graphs();
     // Most steps repeat the one before: no need to look for them.
-    if (latest_ == nullptr || latest_->bytes != list_.bytes()) latest_ = &seen_[list_.hash()];
+    const bool repeats = latest_ != nullptr && same(latest_->bytes, list_.bytes());
+    if (!repeats) latest_ = &seen_[list_.hash()];
     Seen& s = *latest_;
-    if (s.bytes != list_.bytes()) {
+    if (!repeats && !same(s.bytes, list_.bytes())) {
       if (s.graph != nullptr) (void)cudaGraphExecDestroy(s.graph);
       s.graph = nullptr, s.bytes = list_.bytes();
       list_.run(stream_);
