@@ -288,9 +288,9 @@ class Interrupt(Ending):
     def test_everywhere(self):
         with tempfile.TemporaryDirectory() as d:
             ids = pathlib.Path(d) / "ids.txt"
-            ids.write_text(" ".join(str(7 * i % 40000) for i in range(600)))
+            ids.write_text(" ".join(str(7 * i % 40000) for i in range(3000)))
             out = pathlib.Path(d) / "out.f32"
-            self.interrupt(["logits", "-m", MODEL, "--ids", str(ids), "-o", str(out)], wait=0.7)
+            self.interrupt(["logits", "-m", MODEL, "--ids", str(ids), "-o", str(out)], wait=0.4)
             self.assertFalse(out.exists())
         long = "word " * 4000
         self.interrupt(["generate", "-m", MODEL, "-p", long, "-n", "4000", "--ignore-eos"], wait=1)
