@@ -21,13 +21,13 @@ bool is_baseline(const TableRow& row) {
 
 // Which source made the row; "" if it does not say. Old tables have one of the two other columns.
 std::string version_of(const TableRow& row) {
-  const std::string commit = row.at("mlxcel_commit");
+  std::string commit = row.at("mlxcel_commit");
   if (!commit.empty() && commit != "unknown") return commit;
   return "";
 }
 
 std::string described_version(const TableRow& row) {
-  if (const std::string commit = version_of(row); !commit.empty()) return commit;
+  if (std::string commit = version_of(row); !commit.empty()) return commit;
   for (const char* column : {"mlxcel_version", "mlx_version"}) {
     if (!row.at(column).empty()) return cat("no mlxcel_commit (", column, " ", row.at(column), ")");
   }

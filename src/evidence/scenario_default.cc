@@ -18,7 +18,11 @@ std::string text_at(const json::object& o, std::string_view path) {
 const StoredRecord* newest_scenario(const RecordStore& store, std::string_view scenario) {
   const StoredRecord* newest = nullptr;
   for (const StoredRecord& r : store.records) {
-    if (text_at(r.content, "results.scenario") != scenario) continue;
+    const json::value* publishable = value_at(r.content, "run.publishable");
+    if (text_at(r.content, "results.scenario") != scenario || publishable == nullptr ||
+        *publishable != true) {
+      continue;
+    }
     if (newest == nullptr || text_at(newest->content, "time") < text_at(r.content, "time"))
       newest = &r;
   }

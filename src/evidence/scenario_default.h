@@ -7,7 +7,7 @@
 
 namespace mlxcel {
 
-// The newest record of a scenario in the store; null: none.
+// The newest publishable record of a scenario in the store; null: none.
 const StoredRecord* newest_scenario(const RecordStore& store, std::string_view scenario);
 
 // The median over all shapes of base / arm, of the cases whose shape begins with `op`: below 1 the
