@@ -16,8 +16,14 @@ for argument; do
   esac
   previous=$argument
 done
+headers() { tr -d '\\' <"$dependencies" | tr ' ' '\n' | grep '^/.*[^:]$' | grep -v cmake_pch | sort -u; }
+# A path with a blank falls apart in this list: then ccache reads the precompiled header itself.
+if ! headers | xargs cat >/dev/null 2>&1; then
+  rm -f "$output.sum"
+  exit 0
+fi
 {
   "$1" --version
   echo "$*" | sed "s|$CCACHE_BASEDIR||g"
-  tr -d '\\' <"$dependencies" | tr ' ' '\n' | grep '^/.*[^:]$' | grep -v cmake_pch | sort -u | xargs cat
+  headers | xargs cat
 } | sha256sum >"$output.sum"
