@@ -9,7 +9,7 @@ namespace mlxcel::gpu {
 // block.
 template <int kTiles>
 struct Left {
-  static constexpr int kFloats = 2 + kTiles * 8;
+  static constexpr int kFirst = 4, kFloats = kFirst + kTiles * 8;  // m, l, two unused, o
   int64_t at[16];           // of query i: where its place 0 is
   int row[16], column[16];  // where its output goes
   // For the first 16 threads of a block. Places: pages, then spans, `step` floats apart.
@@ -31,18 +31,19 @@ inline constexpr int kFold = 16;  // pages of a span; spans at a time
 // What is folded so far, for up to 16 queries; in shared memory, for all threads of a block.
 template <int kTiles>
 struct Folded {
-  static constexpr int kDims = kTiles * 8, kAtOnce = kAttendThreads / kDims;  // queries
+  static constexpr int kDims = kTiles * 8, kQuads = kDims / 4;
+  static constexpr int kAtOnce = kAttendThreads / kQuads;  // queries
   float4 factors[16][kFold];  // (f, g, l of the entry, whether to keep what is there)
   float m[16], l[2][16];      // l: the chunk's parity
   float o[16][kDims];
 
-  // Calls each(q, d) for what this thread does of every query.
+  // Calls each(q, d) for what this thread does of every query: value dims d to d + 3.
   template <class Each>
   static __device__ __forceinline__ void for_each(int queries, Each each) {
-    const int d = threadIdx.x % kDims;
-    if (threadIdx.x >= kDims * kAtOnce) return;
+    const int d = threadIdx.x % kQuads * 4;
+    if (threadIdx.x >= kQuads * kAtOnce) return;
 #pragma unroll 1
-    for (int q = threadIdx.x / kDims; q < queries; q += kAtOnce) each(q, d);
+    for (int q = threadIdx.x / kQuads; q < queries; q += kAtOnce) each(q, d);
   }
 
   // Folds entries 0 .. n - 1 into what is there, in order, as Factors::fold does: the largest score
@@ -51,6 +52,15 @@ struct Folded {
   __device__ __forceinline__ void fold(int queries, int n, int chunk, const float* first,
                                        const int64_t (&at)[16], int step) {
     const int lane = threadIdx.x % 32;
+    float4 x[kFold];  // of this thread's first query: on its way while factors are computed
+    const auto load = [&](int q, int d) {
+      const float* e = first + at[q] + Left<kTiles>::kFirst + d;
+#pragma unroll
+      for (int j = 0; j < kFold; j++)
+        x[j] =
+            j < n ? __ldcg(reinterpret_cast<const float4*>(e + j * step)) : make_float4(0, 0, 0, 0);
+    };
+    load(min(static_cast<int>(threadIdx.x) / kQuads, queries - 1), threadIdx.x % kQuads * 4);
     for (int q = threadIdx.x / 32; q < queries; q += kAttendWarps) {
       const float* e = first + at[q] + min(lane, n - 1) * step;
       const float one = __ldcg(e), sum = __ldcg(e + 1);
@@ -69,18 +79,21 @@ struct Folded {
     }
     __syncthreads();
     for_each(queries, [&](int q, int d) {
-      const float* e = first + at[q] + 2 + d;
-      float x[kFold];  // entries past the end repeat the last one, and are not used
-#pragma unroll
-      for (int j = 0; j < kFold; j++) x[j] = __ldcg(e + min(j, n - 1) * step);
-      float so = chunk == 0 ? 0 : o[q][d], sl = chunk == 0 ? 0 : l[chunk % 2][q];
+      if (q >= kAtOnce) load(q, d);
+      float4& to = *reinterpret_cast<float4*>(&o[q][d]);
+      float4 so = chunk == 0 ? make_float4(0, 0, 0, 0) : to;
+      float sl = chunk == 0 ? 0 : l[chunk % 2][q];
+      const auto fold_one = [](float had, float entry, float4 c) {
+        return c.w != 0 ? had : fma(entry, c.y, had * c.x);
+      };
 #pragma unroll
       for (int j = 0; j < kFold; j++) {
         const float4 c = factors[q][j];
-        const float both_l = fma(c.z, c.y, sl * c.x), both_o = fma(x[j], c.y, so * c.x);
-        sl = c.w != 0 ? sl : both_l, so = c.w != 0 ? so : both_o;
+        sl = fold_one(sl, c.z, c);
+        so.x = fold_one(so.x, x[j].x, c), so.y = fold_one(so.y, x[j].y, c);
+        so.z = fold_one(so.z, x[j].z, c), so.w = fold_one(so.w, x[j].w, c);
       }
-      o[q][d] = so;
+      to = so;
       if (d == 0) l[(chunk + 1) % 2][q] = sl;
     });
     __syncthreads();
@@ -190,8 +203,8 @@ __global__ void __launch_bounds__(kAttendThreads, kSplitBlocks<kChunks>)
 #pragma unroll
     for (int r = 0; r < 2; r++) {
       if (to[r] != nullptr)
-        *reinterpret_cast<float2*>(to[r] + 2 + (warp + j * kAttendWarps) * 8 + t * 2) =
-            make_float2(o[j][r * 2], o[j][r * 2 + 1]);
+        *reinterpret_cast<float2*>(to[r] + Left<kTiles>::kFirst + (warp + j * kAttendWarps) * 8 +
+                                   t * 2) = make_float2(o[j][r * 2], o[j][r * 2 + 1]);
     }
   }
   // Counters: of the spans, then of all.
@@ -209,7 +222,8 @@ __global__ void __launch_bounds__(kAttendThreads, kSplitBlocks<kChunks>)
   if (end_span - first_span > 1) {
     Folded<kTiles>::for_each(count, [&](int i, int d) {
       float* at = span_places + leave.at[i] + span * step;
-      at[2 + d] = folded.o[i][d];
+      *reinterpret_cast<float4*>(at + Left<kTiles>::kFirst + d) =
+          *reinterpret_cast<const float4*>(&folded.o[i][d]);
       if (d == 0) at[0] = folded.m[i], at[1] = folded.sum(i, 1);
     });
     if (!comes_last(counter + spans, end_span - first_span)) return;
@@ -220,8 +234,12 @@ __global__ void __launch_bounds__(kAttendThreads, kSplitBlocks<kChunks>)
     }
   }
   Folded<kTiles>::for_each(count, [&](int i, int d) {
-    const float v = folded.m[i] == kNone ? 0 : __fdiv_rn(folded.o[i][d], folded.sum(i, chunks));
-    Output(a, leave.row[i], leave.column[i]).store(first_value + d, v);
+    const bool any = folded.m[i] != kNone;
+    const float l = any ? folded.sum(i, chunks) : 1;
+    const float4 v = *reinterpret_cast<const float4*>(&folded.o[i][d]);
+    const Output out(a, leave.row[i], leave.column[i]);
+    out.store_pair(first_value + d, any ? __fdiv_rn(v.x, l) : 0, any ? __fdiv_rn(v.y, l) : 0);
+    out.store_pair(first_value + d + 2, any ? __fdiv_rn(v.z, l) : 0, any ? __fdiv_rn(v.w, l) : 0);
   });
 }
 

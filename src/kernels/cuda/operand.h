@@ -52,6 +52,15 @@ struct OperandRow {
     const int few = k / 32 * step + k % 8 / 2 * 4 + k % 32 / 8;
     return words[tile == 0 ? few : k / 8 * step + k % 8 / 2];
   }
+  // Elements k to k + 3; k is a multiple of 4.
+  __device__ __forceinline__ void put4(int k, uint32_t low, uint32_t high) const {
+    uint32_t* to = &at(k);
+    if (tile == 0) {
+      to[0] = low, to[4] = high;
+    } else {
+      *reinterpret_cast<uint2*>(to) = make_uint2(low, high);
+    }
+  }
 };
 #endif
 

@@ -1,83 +1,54 @@
 // The matmul for up to 8 rows: at memory speed.
 //
-// One block an SM, 16 warps that stay. A warp computes one part of a tile of 16 outputs, then the
-// same part of another tile. All its weights come through a ring of its own in shared memory,
+// One block an SM. Of its warps, 16 multiply: each computes one part of a tile of 16 outputs, then
+// the same part of another tile. All its weights come through a ring of its own in shared memory,
 // filled by bulk copies across the tiles' borders: the stream never stops, and it starts before
 // the rows are there, which the kernel before may still be writing. Warps whose parts or tiles
-// belong together (a team) meet in shared memory, where parts are added in order.
+// belong together are a team. They leave their sums in shared memory and go on; four warps
+// more add parts in order and store, so that no product waits for an output.
 //
 // What the rows are made of and what becomes of the outputs can be done here too: the norm before,
 // rope and the KV cache after; both in the operations of the kernels of their own.
 #pragma once
 
-#include "kernels/attention/kv_cuda.cuh"
-#include "kernels/matmul/matmul_cuda.cuh"
-#include "kernels/matmul/wgmma.cuh"
+#include "kernels/matmul/matmul_rows_finish.cuh"
 #include "kernels/rms_norm/rms_norm_cuda.cuh"
 
 namespace mlxcel::gpu {
 
-inline constexpr int kRowsWarps = 16, kRowsThreads = kRowsWarps * 32;
-inline constexpr int kRowsMemory = 226 * 1024;
-inline constexpr int kRowsSlots = 2;  // of a warp's ring: a longer queue delays the rows
-
-struct RowsJob {
-  CudaMatmul a;
-  int32_t units = 0;  // pieces of work of a team, over all matrices
-  int32_t width = 1;  // tiles of a unit: two where gated or rotated
-  int32_t rotates = 0;
-};
-
-// What a team computes: tile(0) and, where the unit has two, tile(1).
-struct RowsUnit {
-  int i = 0, local = 0;  // matrix, unit within it
-};
-
-__device__ __forceinline__ RowsUnit rows_unit(const RowsJob& job, int u) {
-  RowsUnit r;
-  if (is_gated(job.a.mode)) return {0, u};
-  for (; r.i < job.a.count - 1; r.i++) {
-    const int units = job.rotates ? job.a.w[r.i].out / 32 : (job.a.w[r.i].out + 15) / 16;
-    if (u < units) break;
-    u -= units;
-  }
-  r.local = u;
-  return r;
-}
-// Rotated elements i and i + head_dim / 2 of a head make a unit.
-__device__ __forceinline__ int rows_tile(const RowsJob& job, int local, int which) {
-  if (!job.rotates) return local;
-  const int half = job.a.rope.head_dim / 32;  // tiles of half a head
-  return local / half * 2 * half + local % half + which * half;
-}
-
-// A warp's weights on their way: slots of kChunk tiles, each filled by one bulk copy. Lane 0 alone
-// keeps count.
+// A slot of a ring holds kChunk tiles and is filled by one bulk copy.
 template <class F>
 struct RowsRing {
   static constexpr int kChunk = F::kTileBytes <= 640 ? 8 : F::kTileBytes <= 2048 ? 2 : 1;
   static constexpr int kSlotBytes = kChunk * F::kTileBytes;
+};
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+// A warp's weights on their way, in the order of its products. Lane 0 alone keeps count.
+template <class F>
+struct RowsStream {
   const RowsJob& job;
   uint32_t ring, full;  // addresses of this warp's slots and of a barrier for each
-  int unit, stride, which, part;
+  int which, part;      // tile of the unit, part of it
+  RowsUnits at;
   const uint8_t* next = nullptr;
-  int left = 0;
+  int left = 0;  // tiles
 
   // Fills `slot`, if anything is left.
-  __device__ __forceinline__ void issue(int slot) {
+  __device__ __forceinline__ void copy(int slot) {
     if (left == 0) {
-      if (unit >= job.units) return;
-      const RowsUnit r = rows_unit(job, unit);
+      if (at.unit >= job.units) return;
+      const RowsUnit r = rows_unit(job, at.unit);
       const CudaWeight& w = job.a.w[is_gated(job.a.mode) ? which : r.i];
       const int from = part_begin(w, part);
       left = part_begin(w, part + 1) - from;
       next = w.tiles + (static_cast<size_t>(rows_tile(job, r.local, which)) * w.k_tiles + from) *
                            F::kTileBytes;
-      unit += stride;
+      at.unit += at.stride;
     }
-    const int n = min(left, kChunk);
-    copy_bulk_once(ring + slot * kSlotBytes, next, n * F::kTileBytes, full + slot * 8);
+    const int n = min(left, RowsRing<F>::kChunk);
+    copy_bulk_once(ring + slot * RowsRing<F>::kSlotBytes, next, n * F::kTileBytes, full + slot * 8);
     next += n * F::kTileBytes, left -= n;
   }
 };
@@ -108,7 +79,7 @@ __device__ __forceinline__ void multiply_raw(const typename F::Raw& raw, int off
 // The chain of one part. Rows come from shared memory (`staged`: this lane's, a step of `row_bytes`
 // for 32 k) or from where they lie.
 template <class F, bool kStaged>
-__device__ __forceinline__ void multiply_part(RowsRing<F>& ring, const uint8_t* memory, int& slot,
+__device__ __forceinline__ void multiply_part(RowsStream<F>& stream, const uint8_t* ring, int& slot,
                                               uint32_t& phase, uint32_t staged, const uint8_t* x,
                                               int row_bytes, int tiles, int offset,
                                               float (&acc)[4]) {
@@ -126,8 +97,8 @@ __device__ __forceinline__ void multiply_part(RowsRing<F>& ring, const uint8_t* 
         if (k + i < tiles) early[i][0] = rows_at(2 * i), early[i][1] = rows_at(2 * i + 1);
       }
     }
-    bar_wait(ring.full + slot * 8, phase);
-    const uint8_t* tile = memory + slot * RowsRing<F>::kSlotBytes;
+    bar_wait(stream.full + slot * 8, phase);
+    const uint8_t* tile = ring + slot * RowsRing<F>::kSlotBytes;
     if (kStaged && k + kChunk <= tiles) {  // the next tile is on its way while one is multiplied
       typename F::Raw raw = F::load(tile, lane);
       uint4 x0 = rows_at(0), x1 = rows_at(1);
@@ -152,13 +123,15 @@ __device__ __forceinline__ void multiply_part(RowsRing<F>& ring, const uint8_t* 
     }
     staged += 2 * kChunk * row_bytes, x += 2 * kChunk * row_bytes;
     __syncwarp();  // every lane is done with the slot
-    if (lane == 0) ring.issue(slot);
-    if (++slot == kRowsSlots) slot = 0, phase ^= 1;
+    if (lane == 0) stream.copy(slot);
+    if (++slot == stream.job.slots) slot = 0, phase ^= 1;
   }
 }
 
-// Makes the rows from what the norm reads; block `row` also leaves them where others find them.
-__device__ __forceinline__ void make_rows(const CudaMatmul& a, uint32_t* rows) {
+// Makes the rows from what the norm reads, by the warps that multiply; block `row` also leaves them
+// where others find them.
+__device__ __forceinline__ void make_rows(const CudaMatmul& a, const NormGain& gain,
+                                          uint32_t* rows) {
   __shared__ float sums[2][2][kNormThreads / 32];
   const CudaRmsNorm& n = a.norm;
   Operand here = a.x;
@@ -169,161 +142,103 @@ __device__ __forceinline__ void make_rows(const CudaMatmul& a, uint32_t* rows) {
     if (row >= a.x.rows) continue;
     const OperandRow mine(here, row), copy(n.copy, row);
     norm_row(
-        n.x + static_cast<size_t>(row) * n.dim, n.gain, n.dim, n.eps, threadIdx.x % kNormThreads,
-        sums[half][pair % 2],
+        n.x + static_cast<size_t>(row) * n.dim, n.gain, gain, n.dim, n.eps,
+        threadIdx.x % kNormThreads, sums[half][pair % 2],
         [&] { asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(kNormThreads)
                            : "memory"); },
         [&](int i, float4 v) {
-          mine.at(i) = bf16_pair(v.x, v.y), mine.at(i + 2) = bf16_pair(v.z, v.w);
+          mine.put4(i, bf16_pair(v.x, v.y), bf16_pair(v.z, v.w));
           if (blockIdx.x == row % gridDim.x) store_norm(n, copy, row, i, v);
         });
   }
 }
 
-// What an output needs from memory besides its sum, asked for before the sum is there.
-struct RowsEarly {
-  float old = 0, cosine = 0, sine = 0;
-  uint16_t* page = nullptr;
-  int position = 0;
-};
-
-__device__ __forceinline__ RowsEarly load_early(const RowsJob& job, const RowsUnit& r, int row,
-                                                int n) {
-  const CudaMatmul& a = job.a;
-  const int out = rows_tile(job, r.local, 0) * 16 + n;
-  RowsEarly e;
-  if (a.mode == CudaMatmulMode::kAdd && out < a.w[0].out)
-    e.old = a.y[0][static_cast<size_t>(row) * a.w[0].out + out];
-  if (!job.rotates) return e;
-  const CudaRow info = a.rope.rows[row];
-  const int d = out % a.rope.head_dim;
-  if (r.i < 2) {
-    const float* angles = a.rope.table + static_cast<size_t>(info.rope_position) * a.rope.dims;
-    e.cosine = angles[d], e.sine = angles[a.rope.dims / 2 + d];
-  }
-  e.position = info.position;
-  if (r.i > 0) e.page = own_page(a.rope.kv, row, info.position, out / a.rope.head_dim);
-  return e;
-}
-
-// Output `out` of row `row` and, of a pair, the other one.
-__device__ __forceinline__ void finish_rotated(const CudaMatmul& a, int i, int row, int out,
-                                               float low, float high, const RowsEarly& e) {
-  const CudaWeight& w = a.w[i];
-  const CudaRopeAppend& r = a.rope;
-  const int half = r.head_dim / 2, d = out % r.head_dim;
-  float u = low * w.factor, v = high * w.factor;
-  if (a.bias[i] != nullptr) u = u + a.bias[i][out], v = v + a.bias[i][out + half];
-  const size_t at = static_cast<size_t>(row) * w.out + out;
-  a.y[i][at] = u, a.y[i][at + half] = v;
-  if (i == 2) {
-    e.page[value_index(r.kv, e.position, d)] = bf16_bits(u);
-    e.page[value_index(r.kv, e.position, d + half)] = bf16_bits(v);
-    return;
-  }
-  const float x = rotate_low(u, v, e.cosine, e.sine), y = rotate_high(u, v, e.cosine, e.sine);
-  if (i == 0) {
-    r.q_out[at] = x, r.q_out[at + half] = y;
-  } else {
-    e.page[key_index(r.kv, e.position, d)] = bf16_bits(x);
-    e.page[key_index(r.kv, e.position, d + half)] = bf16_bits(y);
-  }
-}
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 template <class F, bool kStaged>
 __global__ void __launch_bounds__(kRowsThreads, 1)
     rows_kernel(const __grid_constant__ RowsJob job) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(128) uint8_t shared[];
-  __shared__ __align__(8) uint64_t bars[kRowsWarps][kRowsSlots];
+  __shared__ RowsBars bars;
   const CudaMatmul& a = job.a;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, parts = a.w[0].parts;
   const int team_warps = parts * job.width, teams = kRowsWarps / team_warps;
-  const int team = warp / team_warps, part = warp % parts, which = warp % team_warps / parts;
-  const int first = blockIdx.x * teams + team, stride = gridDim.x * teams;
-  const uint8_t* memory = shared + warp * kRowsSlots * RowsRing<F>::kSlotBytes;
-  RowsRing<F> ring = {job,
-                      static_cast<uint32_t>(__cvta_generic_to_shared(memory)),
-                      static_cast<uint32_t>(__cvta_generic_to_shared(bars[warp])),
-                      first,
-                      stride,
-                      which,
-                      part};
-  if (lane == 0) {
-    for (int i = 0; i < kRowsSlots; i++) bar_init(ring.full + i * 8, 1);
+  // After the rings: sums [buffer 2][warp][lane] of 16 bytes, then rows.
+  float* sums = reinterpret_cast<float*>(shared + kRowsWarps * job.slots * RowsRing<F>::kSlotBytes);
+  float* here = sums + 2 * kRowsWarps * 128;
+  const int team = warp / team_warps, part = warp % parts;
+  const int ring_bytes = job.slots * RowsRing<F>::kSlotBytes;
+  const uint8_t* ring = shared + warp * ring_bytes;
+  RowsStream<F> stream = {job,
+                          shared_address(ring),
+                          shared_address(bars.full[warp % kRowsWarps]),
+                          warp % team_warps / parts,
+                          part,
+                          RowsUnits(team, teams)};
+  if (warp >= kRowsWarps) {
+    if (warp == kRowsWarps && lane < kRowsWarps) {  // a thread for each team
+      for (int i = 0; i < 2; i++) {
+        bar_init(shared_address(&bars.left[lane][i]), team_warps);
+        bar_init(shared_address(&bars.taken[lane][i]), (a.x.rows + 1) / 2);
+      }
+      if (lane == 0) bar_init(shared_address(&bars.rows), 1);
+      bars_ready();
+    }
+  } else if (lane == 0) {
+    for (int i = 0; i < kRowsSlots; i++) bar_init(stream.full + i * 8, 1);
     bars_ready();
-    for (int i = 0; i < kRowsSlots; i++) ring.issue(i);
+    for (int i = 0; i < job.slots; i++) stream.copy(i);
   }
-  __syncwarp();
+  const bool norms = kStaged && a.norm.x != nullptr;
+  NormGain gain;
+  if (norms && warp < kRowsWarps) gain.load(a.norm.gain, a.norm.dim, threadIdx.x % kNormThreads);
+  __syncthreads();
   let_next_start();
   wait_for_inputs();
-  // After the rings: sums [buffer 2][warp][lane] of 16 bytes, then rows.
-  float* sums =
-      reinterpret_cast<float*>(shared + kRowsWarps * kRowsSlots * RowsRing<F>::kSlotBytes);
-  constexpr int kSums = kRowsWarps * 128;  // floats of a buffer
+  if (warp >= kRowsWarps) return finish_rows(job, warp - kRowsWarps, teams, sums, bars);
   const int rows = a.x.rows, from = part_begin(a.w[0], part);
   const int tiles = part_begin(a.w[0], part + 1) - from;
   // This lane's rows of the part; rows past the end repeat the last one and are not used.
   const size_t mine =
       (static_cast<size_t>(from) * 2 * rows + min(lane / 4, rows - 1)) * 64 + lane % 4 * 16;
   const uint8_t* x = reinterpret_cast<const uint8_t*>(a.x.words) + mine;
-  uint32_t staged = 0;
-  if (kStaged) {
-    uint4* here = reinterpret_cast<uint4*>(sums + 2 * kSums);
-    if (a.norm.x != nullptr) {
-      make_rows(a, reinterpret_cast<uint32_t*>(here));
-    } else {
-      const uint4* there = reinterpret_cast<const uint4*>(a.x.words);
-#pragma unroll 4
-      for (int i = threadIdx.x; i < rows * a.x.padded_k / 8; i += kRowsThreads) here[i] = there[i];
-    }
-    staged = static_cast<uint32_t>(__cvta_generic_to_shared(here)) + static_cast<uint32_t>(mine);
-    __syncthreads();
+  uint32_t staged = shared_address(here);
+  if (norms) {
+    make_rows(a, gain, reinterpret_cast<uint32_t*>(here));
+    asm volatile("bar.sync 3, %0;" ::"n"(kRowsWarps * 32) : "memory");
+  } else if (kStaged) {
+    const uint32_t there = shared_address(&bars.rows);
+    if (threadIdx.x == 0) copy_bulk(staged, a.x.words, rows * a.x.padded_k * 2, there);
+    bar_wait(there, 0);
   }
-  const int thread = threadIdx.x - team * team_warps * 32;
-  int slot = 0, buffer = 0;
+  staged += static_cast<uint32_t>(mine);
+  float4* left = reinterpret_cast<float4*>(sums) + warp * 32 + lane;
+  int slot = 0, turn = 0;
   uint32_t phase = 0;
-  for (int u = first; u < job.units; u += stride, buffer ^= 1) {
-    const RowsUnit r = rows_unit(job, u);
-    RowsEarly early;
-    if (thread < 16 * rows) early = load_early(job, r, thread / 16, thread % 16);
+  for (RowsUnits at(team, teams); at.unit < job.units; at.unit += at.stride, turn++) {
     float acc[4] = {};
-    multiply_part<F, kStaged>(ring, memory, slot, phase, staged, x, rows * 64, tiles, a.w[0].offset,
+    multiply_part<F, kStaged>(stream, ring, slot, phase, staged, x, rows * 64, tiles, a.w[0].offset,
                               acc);
-    float* meet = sums + buffer * kSums + team * team_warps * 128;
-    reinterpret_cast<float4*>(meet)[(which * parts + part) * 32 + lane] =
-        make_float4(acc[0], acc[1], acc[2], acc[3]);
-    // The buffer is written again after the next barrier, which all come to after reading it.
-    asm volatile("bar.sync %0, %1;" ::"r"(team), "r"(team_warps * 32) : "memory");
-    const auto total = [&](int tile, int row, int n) {
-      const float* p = meet + tile * parts * 128 + (n % 8 * 4 + row / 2) * 4 + n / 8 * 2 + row % 2;
-      float sum = p[0];
-      for (int q = 1; q < parts; q++) sum = sum + p[q * 128];
-      return sum;
-    };
-    const int tile = rows_tile(job, r.local, 0);
-    for (int at = thread; at < 16 * rows; at += team_warps * 32) {
-      const int row = at / 16, n = at % 16, out = tile * 16 + n;
-      if (at != thread) early = load_early(job, r, row, n);
-      const float sum = total(0, row, n);
-      if (job.rotates) {
-        finish_rotated(a, r.i, row, out, sum, total(1, row, n), early);
-      } else if (job.width == 2) {
-        finish_gated(a, row, out, sum, total(1, row, n));
-      } else {
-        finish(a, r.i, row, out, sum, early.old);
-      }
-    }
+    const int buffer = turn % 2;
+    bar_wait(shared_address(&bars.taken[team][buffer]), turn / 2 % 2 ^ 1);
+    left[buffer * kRowsWarps * 32] = make_float4(acc[0], acc[1], acc[2], acc[3]);
+    __syncwarp();
+    if (lane == 0) bar_arrive(shared_address(&bars.left[team][buffer]));
   }
 #endif
+}
+
+// Shared memory of a block but for rows.
+template <class F>
+constexpr int64_t rows_memory(int slots) {
+  return int64_t{kRowsWarps} * (slots * RowsRing<F>::kSlotBytes + 1024);
 }
 
 // Whether the rows fit into shared memory beside the rings.
 template <class F>
 bool rows_fit(const CudaMatmul& a) {
-  return kRowsWarps * (kRowsSlots * RowsRing<F>::kSlotBytes + 1024) +
-             operand_bytes(a.x.rows, a.x.k) <=
-         kRowsMemory;
+  return rows_memory<F>(kRowsSlots) + operand_bytes(a.x.rows, a.x.k) <= kRowsMemory;
 }
 
 template <class F>
@@ -334,15 +249,17 @@ void run_rows(const CudaMatmul& a, CudaStream stream) {
   job.width = gated || job.rotates ? 2 : 1;
   for (int i = 0; i < (gated ? 1 : a.count); i++)
     job.units += job.rotates ? a.w[i].out / 32 : (a.w[i].out + 15) / 16;
-  const int teams = kRowsWarps / (a.w[0].parts * job.width);
-  const int blocks = (job.units + teams - 1) / teams;
   const bool fit = rows_fit<F>(a);
-  const int64_t shared = kRowsWarps * (kRowsSlots * RowsRing<F>::kSlotBytes + 1024) +
-                         (fit ? operand_bytes(a.x.rows, a.x.k) : 0);
+  const int blocks = job.units < sm_count() ? job.units : sm_count();
+  // What is not asked for lets blocks of the kernels before and after share the SM.
+  const int parts = a.w[0].parts, teams = kRowsWarps / (parts * job.width);
+  const bool one_chunk =
+      job.units <= blocks * teams && (a.w[0].k_tiles + parts - 1) / parts <= RowsRing<F>::kChunk;
+  if (one_chunk) job.slots = 1;
+  const int64_t shared = rows_memory<F>(job.slots) + (fit ? operand_bytes(a.x.rows, a.x.k) : 0);
   const auto kernel = fit ? rows_kernel<F, true> : rows_kernel<F, false>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kRowsMemory);
-  launch(kernel, dim3(blocks < sm_count() ? blocks : sm_count()), kRowsThreads,
-         static_cast<int>(shared), stream, job);
+  launch(kernel, dim3(blocks), kRowsThreads, static_cast<int>(shared), stream, job);
 }
 
 // Whether run_rows makes the norm's rows itself: they must fit beside the rings, and as every

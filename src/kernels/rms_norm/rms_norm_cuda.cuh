@@ -14,13 +14,25 @@ MLXCEL_DEVICE float4 load4(const float* x, int i, int dim) {
   return {at(i), at(i + 1), at(i + 2), at(i + 3)};
 }
 
+inline constexpr int kNormKept = 4, kNormStep = kNormThreads * 4;
+
+// What thread j of kNormThreads needs of the gain of the first 4,096 elements. A constant: it is
+// asked for before the rows are there.
+struct NormGain {
+  float4 kept[kNormKept];
+  __device__ __forceinline__ void load(const float* gain, int dim, int j) {
+#pragma unroll
+    for (int n = 0; n < kNormKept; n++) kept[n] = load4(gain, j * 4 + n * kNormStep, dim);
+  }
+};
+
 // For kNormThreads threads, of which this is number `j`: store(i, v) gets elements i to i + 3.
 // `sums` is shared memory for eight floats, sync() a barrier of these threads. Rows of up to 4,096
 // elements stay in registers between the sum and the product.
 template <class Sync, class Store>
-MLXCEL_DEVICE void norm_row(const float* x, const float* gain, int dim, float eps, int j,
-                            float* sums, Sync sync, Store store) {
-  constexpr int kKept = 4, kStep = kNormThreads * 4;
+MLXCEL_DEVICE void norm_row(const float* x, const float* gain, const NormGain& early, int dim,
+                            float eps, int j, float* sums, Sync sync, Store store) {
+  constexpr int kKept = kNormKept, kStep = kNormStep;
   const int first = j * 4;
   float4 kept[kKept];
   float sum = 0;
@@ -40,8 +52,7 @@ MLXCEL_DEVICE void norm_row(const float* x, const float* gain, int dim, float ep
   for (int i = 1; i < kNormThreads / 32; i++) total = total + sums[i];
   const float inverse =
       __fdiv_rn(1.0f, __fsqrt_rn(__fdiv_rn(total, static_cast<float>(dim)) + eps));
-  const auto finish = [&](int i, float4 v) {
-    const float4 g = load4(gain, i, dim);
+  const auto finish = [&](int i, float4 v, float4 g) {
     v.x = v.x * inverse * g.x, v.y = v.y * inverse * g.y;
     v.z = v.z * inverse * g.z, v.w = v.w * inverse * g.w;
     store(i, v);
@@ -49,9 +60,10 @@ MLXCEL_DEVICE void norm_row(const float* x, const float* gain, int dim, float ep
 #pragma unroll
   for (int n = 0; n < kKept; n++) {
     const int i = first + n * kStep;
-    if (i < dim) finish(i, kept[n]);
+    if (i < dim) finish(i, kept[n], early.kept[n]);
   }
-  for (int i = first + kKept * kStep; i < dim; i += kStep) finish(i, load4(x, i, dim));
+  for (int i = first + kKept * kStep; i < dim; i += kStep)
+    finish(i, load4(x, i, dim), load4(gain, i, dim));
 }
 
 // `copy`: the row in a.copy, if there is one.
@@ -65,7 +77,7 @@ MLXCEL_DEVICE void store_norm(const CudaRmsNorm& a, const OperandRow& copy, int 
     for (int j = 0; j < 4 && i + j < a.dim; j++) y[j] = all[j];
   }
   if (a.copy.words != nullptr) {
-    copy.at(i) = bf16_pair(v.x, v.y), copy.at(i + 2) = bf16_pair(v.z, v.w);
+    copy.put4(i, bf16_pair(v.x, v.y), bf16_pair(v.z, v.w));
   }
 }
 
