@@ -334,7 +334,13 @@ Result<KvTables*> Engine::hold_new(int32_t pages, std::span<const int32_t> first
   const Error full = {Code::kExhausted,
                       cat("kv: expected room for ", pages, " pages beside one context")};
   std::vector<int32_t> more;
-  for (const int32_t f : first) more.push_back(pages - f);
+  for (int g = 0; g < kv_.groups(); g++) {
+    const int32_t latest = kv_.first_visible(g, pages * kPagePositions);
+    if (first[g] > latest)
+      return Error{Code::kCorrupt, cat("kv: expected pages of group ", g, " from ", latest,
+                                       " on or earlier, found them from ", first[g])};
+    more.push_back(pages - first[g]);
+  }
   if (!kv_.prefix_cache().enabled() || !leaves_a_context(more)) return full;
   KvTables& kv = held_.emplace_back();
   if (kv_.take_pages(kv, "", pages, first)) return &kv;

@@ -166,6 +166,7 @@ TEST_P(Exact, AnyChunks) {
     forced.tokens.insert(forced.tokens.end(), whole.tokens.begin(), whole.tokens.end() - 1);
     forced.chunk = width, forced.sampling.max_tokens = 0, forced.logits_from = 0;
     const Answer a = cold(tiny_, forced);
+    ASSERT_EQ(a.logits.size(), whole.logits.size()) << width;
     EXPECT_EQ(std::memcmp(a.logits.data(), whole.logits.data(), 4 * whole.logits.size()), 0);
   }
 }

@@ -39,7 +39,6 @@ int32_t KvCache::needed(int group, int32_t positions, int32_t rows) const {
   return windows_[group] == 0 ? all : std::min(all, window_pages(windows_[group], rows));
 }
 
-// The first page whose positions the row at `position` may see.
 int32_t KvCache::first_visible(int group, int32_t position) const {
   if (windows_[group] == 0) return 0;
   return std::max(0, position - windows_[group] + 1) / kPagePositions;

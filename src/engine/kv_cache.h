@@ -63,6 +63,8 @@ class KvCache {
               bool use_cache, std::span<const int32_t> want);
   // Pages for `positions`. False if some are missing; those found stay in the table.
   bool grow(KvTables& kv, int32_t positions);
+  // The first page whose positions the row at `position` may see; 0 where there is no window.
+  int32_t first_visible(int group, int32_t position) const;
   // Positions that the pages in the table suffice for.
   int32_t room(const KvTables& kv) const;
   // `rows` more positions are written: full pages go to the prefix cache, pages behind a window
@@ -93,7 +95,6 @@ class KvCache {
   bool copy_partial(KvTables& kv, const PrefixMatch& match);
   void publish(KvTables& kv, std::span<const int32_t> tokens);
   void trim(KvTables& kv);
-  int32_t first_visible(int group, int32_t position) const;
 
   std::vector<int32_t> windows_;  // [group], 0: full
   std::vector<PagePool> pools_;

@@ -182,7 +182,13 @@ Result<Head> read_head(int file, int64_t size, const std::string& name) {
     if (f < 0 || f > h.pages()) return corrupt("pages out of range");
   for (const int64_t b : h.page_bytes)
     if (b <= 0 || b > size) return corrupt("pages of another size");
-  if (h.payload() != r.left()) return corrupt("fewer or more pages than it lists");
+  int64_t left = r.left();
+  for (size_t g = 0; g < h.first.size(); g++) {
+    const auto each = h.page_bytes[g] + static_cast<int64_t>(sizeof(uint64_t));
+    if (h.pages() - h.first[g] > left / each) return corrupt("fewer pages than it lists");
+    left -= (h.pages() - h.first[g]) * each;
+  }
+  if (left != 0) return corrupt("more pages than it lists");
   return h;
 }
 

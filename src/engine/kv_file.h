@@ -5,7 +5,8 @@
 //   then every page with its checksum, group by group. Little-endian.
 //
 // A file is written beside its place and renamed: under its name it is whole. One that was cut,
-// changed, or made by another model or build is refused; nothing of it is used.
+// changed, or made by another model or build is refused; nothing of it is used. (Where the prefix
+// cache has no room for all of it, the pages that it took stay, and the answer is kExhausted.)
 #pragma once
 
 #include <cstdint>

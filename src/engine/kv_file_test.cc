@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
 
 // A full group and one with a window; the oracle knows every answer.
 struct Served {
-  explicit Served(uint64_t page_order_seed, int32_t context = 1024) {
+  explicit Served(uint64_t page_order_seed, int32_t context = 1024,
+                  std::vector<int32_t> windows = {0, 80})
+      : family{100, 1024, std::move(windows)} {
     EngineOptions o;
     o.max_sequences = 2, o.max_rows = 96, o.prefill_chunk = 64, o.context = context;
     o.page_order_seed = page_order_seed;
@@ -63,7 +65,7 @@ struct Served {
     return r;
   }
 
-  PageFamily family{100, 1024, {0, 80}};
+  PageFamily family;
   PageOracle oracle{family.facts()};
   PageBackend backend;
   std::unique_ptr<Engine> engine;
@@ -139,6 +141,18 @@ TEST_F(KvFileTest, AChangedFileIsRefusedAndNothingOfItIsUsed) {
   EXPECT_TRUE(again.integrity());
 }
 
+TEST_F(KvFileTest, AFullGroupTakesNoFileOfAWindow) {
+  Served from(0, 1024, {80, 80});
+  from.ask(prompt(300));
+  ASSERT_TRUE(save_kv(*from.service, prompt(300), "model-a", path_));  // whole, and so says it
+  Served again(0);
+  EXPECT_EQ(restore_kv(*again.service, "model-a", path_).error().code, Code::kCorrupt);
+  const auto answer = again.ask(prompt(300));
+  EXPECT_EQ(answer.cached, 0);
+  EXPECT_EQ(answer.tokens, again.expected(prompt(300)));
+  EXPECT_TRUE(again.integrity());
+}
+
 TEST_F(KvFileTest, AnotherModelsKvIsRefused) {
   saved();
   Served again(0);
@@ -171,8 +185,8 @@ TEST_F(KvFileTest, OneContextStaysFree) {
   std::promise<Status> held;
   ASSERT_TRUE(small.service->between_steps([&](Engine& e) {
     const auto known = e.hold_known(prompt(290));
-    const std::vector<int32_t> full_alone = {0, 1};
-    const auto first = e.hold_new(1, full_alone), second = e.hold_new(1, full_alone);
+    const std::vector<int32_t> all = {0, 0};
+    const auto first = e.hold_new(1, all), second = e.hold_new(1, all);
     held.set_value(known && first && !second ? Status(Ok{}) : Error{Code::kInvalid, "held"});
     EXPECT_TRUE(e.check_integrity());
     if (known) e.let_go(*known);

@@ -248,9 +248,11 @@ class Verifier {
     r.tokens = subject.prompt, r.sampling = subject.sampling;
     r.logits_from = std::max(setting.prefix, subject.first), r.chunk = setting.chunk,
     r.prefix_cache = setting.prefix > 0;
+    std::vector<bool> came(static_cast<size_t>(end - first));
     r.on_logits = [&](int32_t position, std::span<const float> logits) {
-      if (position < end)
-        std::copy(logits.begin(), logits.end(), t.logits.begin() + (position - first) * vocab);
+      if (position >= end) return;
+      std::copy(logits.begin(), logits.end(), t.logits.begin() + (position - first) * vocab);
+      came[position - first] = true;
     };
     r.on_token = [&](const TokenEvent& e) {
       t.answer.push_back(e.token);
@@ -267,6 +269,12 @@ class Verifier {
     engine->run_all();
     TRY_OK(engine->check_integrity());
     if (!failure.message.empty()) return failure;
+    // Rows that nobody computed would be equal to each other.
+    const auto skipped = std::max<int64_t>(0, setting.prefix - first);
+    if (const auto missing = std::find(came.begin() + skipped, came.end(), false);
+        missing != came.end())
+      return Error{Code::kCorrupt, cat("verify: expected logits of position ",
+                                       first + (missing - came.begin()), ", found none")};
     return t;
   }
 

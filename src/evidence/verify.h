@@ -3,7 +3,7 @@
 //
 // A subject is a prompt and a way to sample. Its bytes are its raw logits at every position of
 // prompt and answer, and the tokens of the answer. The baseline runs each subject alone, its prompt
-// in one step.
+// in chunks of 512 rows.
 #pragma once
 
 #include <cstdint>

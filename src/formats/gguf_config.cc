@@ -152,10 +152,16 @@ class Translator {
     return all;
   }
 
+  Status check_size(std::string_view suffix, int64_t value) const {
+    constexpr int64_t kMost = 1 << 24;
+    if (value >= 1 && value <= kMost) return Ok{};
+    return Error{Code::kCorrupt, cat(file_.where(), ": key ", in_quotes(key(suffix)),
+                                     ": expected 1 to ", kMost, ", found ", value)};
+  }
+
   // What no model can do without, told in the file's own words. Where nothing has the prefix, the
   // architecture itself is what is wrong, and whoever knows the families says so.
   Status check_sizes() const {
-    constexpr int64_t kMost = 1 << 24;
     const auto& pairs = file_.metadata();
     if (std::none_of(pairs.begin(), pairs.end(),
                      [&](const GgufPair& p) { return p.key.starts_with(key("")); }))
@@ -163,12 +169,16 @@ class Translator {
     for (const std::string_view suffix :
          {"embedding_length", "block_count", "attention.head_count"}) {
       const GgufPair* pair = file_.find(key(suffix));
-      if (pair != nullptr && std::holds_alternative<GgufArray>(pair->value)) continue;
-      TRY(const int64_t value, file_.integer(key(suffix)));
-      if (value < 1 || value > kMost) {
-        return Error{Code::kCorrupt, cat(file_.where(), ": key ", in_quotes(key(suffix)),
-                                         ": expected 1 to ", kMost, ", found ", value)};
+      const auto* each = pair != nullptr ? std::get_if<GgufArray>(&pair->value) : nullptr;
+      if (each == nullptr) {
+        TRY(const int64_t value, file_.integer(key(suffix)));
+        TRY_OK(check_size(suffix, value));
+        continue;
       }
+      if (each->size() == 0 || each->type() == GgufType::kString || is_float(each->type()))
+        return Error{Code::kCorrupt, cat(file_.where(), ": key ", in_quotes(key(suffix)),
+                                         ": expected whole numbers, found another list")};
+      for (size_t i = 0; i < each->size(); i++) TRY_OK(check_size(suffix, each->integer_at(i)));
     }
     return Ok{};
   }

@@ -43,6 +43,20 @@ TEST(GgufConfig, SpeaksTheWordsOfConfigJson) {
   EXPECT_FALSE(c->has("rope_scaling.rope_type"));
 }
 
+TEST(GgufConfig, ListsOfSizesAreCheckedLikeSizes) {
+  for (const std::vector<int64_t>& heads : {std::vector<int64_t>{0}, {0, 0}, {4, 0}, {-1}, {}}) {
+    GgufWriter w;
+    w.string("general.architecture", "llama");
+    w.integer("llama.block_count", GgufType::kU32, 2);
+    w.integer("llama.embedding_length", GgufType::kU32, 64);
+    w.integers("llama.attention.head_count", GgufType::kI32, heads);
+    w.integer("llama.rope.dimension_count", GgufType::kU32, 8);
+    const auto c = config_of(w);
+    ASSERT_FALSE(c);
+    EXPECT_NE(c.error().message.find("llama.attention.head_count"), std::string::npos);
+  }
+}
+
 TEST(GgufConfig, TheHeadIsTiedWithoutAnOutput) {
   GgufWriter w;
   set_tiny_llama(w);

@@ -7,7 +7,44 @@
 
 namespace mlxcel {
 
-Result<Decoder> read_decoder(const Config& c, bool tied) {
+namespace {
+
+// Keys that would change what is computed: what this family does not do is refused, not ignored.
+Status check_traits(const Config& c, const DecoderTraits& traits) {
+  for (const char* key : {"hidden_act", "hidden_activation"}) {
+    TRY(const std::string found, c.string_or(key, ""));
+    const bool silu = found == "silu" || found == "swish",
+               gelu = found == "gelu_pytorch_tanh" || found == "gelu";
+    if (!found.empty() && !(traits.gelu ? gelu : silu))
+      return c.wrong(key, traits.gelu ? "gelu_pytorch_tanh" : "silu", cat('"', found, '"'));
+  }
+  if (!traits.partial_rotary) {
+    TRY(const double part, c.number_or("partial_rotary_factor", 1));
+    if (part != 1) return c.wrong("partial_rotary_factor", "1 in this family", cat(part));
+  }
+  if (!traits.windows && c.has("layer_types")) {
+    TRY(const std::vector<std::string> types, c.strings("layer_types"));
+    for (const std::string& type : types)
+      if (type != "full_attention")
+        return c.wrong("layer_types", "full_attention in this family", cat('"', type, '"'));
+  }
+  // Qwen's switch: with it, layers from max_window_layers on see only a window.
+  TRY(const bool some, c.boolean_or("use_sliding_window", false));
+  if (!traits.windows && some) {
+    TRY(const int64_t layers, c.integer("num_hidden_layers"));
+    TRY(const int64_t full, c.integer_or("max_window_layers", layers));
+    TRY(const int64_t context, c.integer("max_position_embeddings"));
+    TRY(const int64_t window, c.integer_or("sliding_window", context));
+    if (full < layers && window < context)
+      return c.wrong("use_sliding_window", "false in this family", "true");
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Decoder> read_decoder(const Config& c, const DecoderTraits& traits) {
+  TRY_OK(check_traits(c, traits));
   constexpr int64_t kMost = 1 << 24;  // any size; products of two stay far below 2^63
   Decoder d;
   TRY(d.dim, c.integer("hidden_size", 1, kMost));
@@ -19,7 +56,7 @@ Result<Decoder> read_decoder(const Config& c, bool tied) {
   TRY(d.vocab, c.integer("vocab_size", 1, kMost));
   TRY(d.context, c.integer("max_position_embeddings", 1, 1 << 27));
   TRY(const double eps, c.number("rms_norm_eps"));
-  TRY(d.tied, c.boolean_or("tie_word_embeddings", tied));
+  TRY(d.tied, c.boolean_or("tie_word_embeddings", traits.tied));
   d.eps = static_cast<float>(eps);
   if (!(eps >= 0 && eps < 1)) return c.wrong("rms_norm_eps", "a number from 0 to 1", cat(eps));
   if (d.heads % d.kv_heads != 0) {

@@ -22,8 +22,14 @@ struct Decoder {
   int64_t kv_size() const { return kv_heads * head_dim; }
 };
 
-// `tied` is what tie_word_embeddings defaults to.
-Result<Decoder> read_decoder(const Config& c, bool tied = false);
+// What differs between families in these keys.
+struct DecoderTraits {
+  bool tied = false;            // what tie_word_embeddings defaults to
+  bool gelu = false;            // the MLP's activation; else SiLU
+  bool partial_rotary = false;  // partial_rotary_factor is read elsewhere; else heads rotate whole
+  bool windows = false;         // layer_types is read elsewhere; else every layer is alike
+};
+Result<Decoder> read_decoder(const Config& c, const DecoderTraits& traits = {});
 
 // The rope that rope_theta and rope_scaling describe, over `dims` of each head: none, linear,
 // dynamic, llama3, yarn and longrope. `theta_key` names the base's key; `scaled` is false where a

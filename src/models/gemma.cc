@@ -138,7 +138,7 @@ Result<std::vector<bool>> read_sliding(const Config& c, int64_t layers, int64_t 
 Result<GemmaConfig> read_gemma(const Config& c, bool three) {
   GemmaConfig g;
   g.three = three;
-  TRY(g.decoder, read_decoder(c, true));
+  TRY(g.decoder, read_decoder(c, {.tied = true, .gelu = true, .windows = true}));
   const Decoder& d = g.decoder;
   TRY(const double scalar, c.number_or("query_pre_attn_scalar", static_cast<double>(d.head_dim)));
   if (!(scalar > 0)) return c.wrong("query_pre_attn_scalar", "a positive number", cat(scalar));

@@ -86,7 +86,7 @@ class Granite final : public Family {
 }  // namespace
 
 Result<std::unique_ptr<Family>> make_granite(const Config& c) {
-  TRY(const Decoder d, read_decoder(c, true));
+  TRY(const Decoder d, read_decoder(c, {.tied = true}));
   Multipliers m = {};
   const std::pair<const char*, float*> keys[] = {{"embedding_multiplier", &m.embedding},
                                                  {"attention_multiplier", &m.attention},

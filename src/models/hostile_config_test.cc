@@ -41,6 +41,26 @@ TEST(HostileConfig, IsRefusedNotMet) {
   expect_refused(c, "head_dim");
 }
 
+TEST(HostileConfig, WhatWouldChangeTheAnswerIsNotIgnored) {
+  Config c = llama();
+  c.set("hidden_act", std::string("relu"));
+  expect_refused(c, "hidden_act");
+  c.set("hidden_act", std::string("silu"));
+  c.set("layer_types", Config::List(2, std::string("full_attention")));
+  EXPECT_TRUE(make_family(c));
+  c.set("partial_rotary_factor", 0.5);
+  expect_refused(c, "partial_rotary_factor");
+  c = llama();
+  c.set("layer_types", Config::List{std::string("full_attention"), std::string("chunked")});
+  expect_refused(c, "layer_types");
+  c = llama();
+  c.set("model_type", std::string("qwen2")), c.set("use_sliding_window", true);
+  c.set("sliding_window", int64_t{1024}), c.set("max_window_layers", int64_t{2});
+  EXPECT_TRUE(make_family(c));  // no layer is left that would see a window
+  c.set("max_window_layers", int64_t{1});
+  expect_refused(c, "use_sliding_window");
+}
+
 TEST(HostileConfig, RopeScalingIsRefusedNotMet) {
   for (const double factor :
        {0.0, -1.0, 1e-300, 1e-8, 1e300, std::numeric_limits<double>::quiet_NaN()}) {

@@ -90,7 +90,7 @@ class Phi3 final : public Family {
 }  // namespace
 
 Result<std::unique_ptr<Family>> make_phi3(const Config& c) {
-  TRY(const Decoder d, read_decoder(c));
+  TRY(const Decoder d, read_decoder(c, {.partial_rotary = true}));
   TRY(const double part, c.number_or("partial_rotary_factor", 1));
   const int64_t dims = static_cast<int64_t>(static_cast<double>(d.head_dim) * part);
   if (dims < 2 || dims > d.head_dim || dims % 2 != 0) {

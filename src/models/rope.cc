@@ -32,7 +32,8 @@ Status linear(const Config& c, Rope& r) {
 }
 
 // The base grows with the context beyond the original one. As with longrope, the context that the
-// model is opened with decides, not the length of a text.
+// model is made for decides (max_position_embeddings), not the length of a text nor of the KV
+// cache.
 Status dynamic(const Config& c, double theta, int64_t context, Rope& r) {
   TRY(const double original,
       positive(c, key("original_max_position_embeddings"), static_cast<double>(context)));
@@ -116,7 +117,8 @@ Status yarn(const Config& c, double theta, int64_t context, Rope& r) {
 }
 
 // One divisor for each frequency. Which list counts is decided by the context that the model is
-// opened with, never by how long a text is: else a row would depend on what comes after it.
+// made for, as in mlx-lm: were it how long a text is, a row would depend on what comes after it,
+// and were it the context that is opened, on a flag that only concerns memory.
 Status longrope(const Config& c, int64_t context, Rope& r) {
   TRY(const double fallback,
       c.number_or("original_max_position_embeddings", static_cast<double>(context)));

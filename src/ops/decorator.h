@@ -25,6 +25,12 @@ class BackendDecorator : public Backend {
   void copy_page(int group, PageId from, PageId to, int n) override {
     inner_.copy_page(group, from, to, n);
   }
+  Status read_page(int group, PageId page, std::span<std::byte> out) override {
+    return inner_.read_page(group, page, out);
+  }
+  Status write_page(int group, PageId page, std::span<const std::byte> bytes) override {
+    return inner_.write_page(group, page, bytes);
+  }
   std::vector<KernelUse> take_kernel_use() override { return inner_.take_kernel_use(); }
   int64_t free_memory() const override { return inner_.free_memory(); }
   bool has_experts() const override { return inner_.has_experts(); }
