@@ -103,5 +103,11 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--out") == 0) out = argv[i + 1];
     if (std::strcmp(argv[i], "--commit") == 0) commit = argv[i + 1];
   }
+  const bool is_hash =
+      commit.size() == 8 && commit.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hash && commit != "unknown") {  // found now, not when the record is written
+    std::printf("--commit: expected 8 hexadecimal digits, found %s\n", commit.c_str());
+    return 1;
+  }
   return mlxcel::run(only, out, {argv, argv + argc}, commit);
 }
