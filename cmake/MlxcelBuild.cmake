@@ -62,13 +62,13 @@ endif()
 # What runs once a command or once a request need not be fast: -O1 compiles it in half the time.
 set(MLXCEL_COLD $<$<CONFIG:Release>:-O1>)
 
-# mlxcel_pch(TARGET FLAGS HEADER...): precompiles for TARGET what most of the tree includes, and HEADERs. Targets with the
-# same flags (GCC 12 crashes where -O differs) and headers share one compilation.
+# mlxcel_pch(TARGET FLAGS): precompiles for TARGET what most of the tree includes. Targets with the same flags (GCC 12
+# crashes where -O differs) share one compilation.
 function(mlxcel_pch target flags)
   if(NOT MLXCEL_PCH)
     return()
   endif()
-  string(SHA256 owner "${flags} ${ARGN}")
+  string(SHA256 owner "${flags}")
   string(SUBSTRING ${owner} 0 8 owner)
   set(owner mlxcel_pch_${owner})
   if(NOT TARGET ${owner})
@@ -77,16 +77,15 @@ function(mlxcel_pch target flags)
     target_link_libraries(${owner} PRIVATE mlxcel_base)
     target_compile_options(${owner} PRIVATE ${flags} ${MLXCEL_PCH_FLAGS})
     target_precompile_headers(${owner} PRIVATE <algorithm> <functional> <map> <memory> <string> <unordered_map> <vector>
-                              ${ARGN} <base/json.h> <base/result.h>)
+                              <base/json.h> <base/result.h>)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
   target_compile_options(${target} PRIVATE ${MLXCEL_PCH_FLAGS})
 endfunction()
 
-# mlxcel_library(NAME [COLD] [PCH] SOURCES ... LINK ... [PCH_HEADERS ...]): one folder's static library; PCH_HEADERS are
-# precompiled besides those of mlxcel_pch.
+# mlxcel_library(NAME [COLD] [PCH] SOURCES ... LINK ...): one folder's static library.
 function(mlxcel_library name)
-  cmake_parse_arguments(A "COLD;PCH" "" "SOURCES;LINK;PCH_HEADERS" ${ARGN})
+  cmake_parse_arguments(A "COLD;PCH" "" "SOURCES;LINK" ${ARGN})
   add_library(mlxcel_${name} STATIC ${A_SOURCES})
   set(flags "")
   if(A_COLD)
@@ -95,7 +94,7 @@ function(mlxcel_library name)
   target_compile_options(mlxcel_${name} PRIVATE ${flags})
   target_link_libraries(mlxcel_${name} PUBLIC mlxcel_flags ${A_LINK})
   if(A_PCH)
-    mlxcel_pch(mlxcel_${name} "${flags}" ${A_PCH_HEADERS})
+    mlxcel_pch(mlxcel_${name} "${flags}")
   endif()
 endfunction()
 

@@ -57,7 +57,7 @@ void print_json() {
 
 }  // namespace
 
-Run add_arch(CLI::App& sub) {
+Run add_arch(CommandLine& sub) {
   auto as_json = std::make_shared<bool>(false);
   sub.add_flag("--json", *as_json, "One JSON array instead of the table");
   sub.footer(

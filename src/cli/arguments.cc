@@ -28,19 +28,19 @@ Error io_error(const std::string& path, const char* what) {
 
 }  // namespace
 
-void add_model_arguments(CLI::App& sub, ModelArguments& a) {
+void add_model_arguments(CommandLine& sub, ModelArguments& a) {
   sub.add_option("-m,--model", a.model,
                  "A .gguf file, a folder, or OWNER/NAME (default: the default model)");
   sub.add_option("-t,--threads", a.open.threads,
                  "Threads (default: the processors this process may use)")
-      ->check(CLI::Range(1, 1024));
+      ->range(1, 1024);
   sub.add_option("--isa", a.open.isa,
                  "Instruction set of the kernels, or help (default: the best; all give equal bits)")
       ->check([](const std::string& isa) {
         if (isa != "help")
           return is_isa(isa) ? "" : cat("expected ", isa_names(), ", found \"", isa, "\"");
         std::printf("%s\n", isa_names().c_str());
-        throw CLI::Success();  // how CLI11 ends without running anything
+        CommandLine::answered();
       });
   sub.add_option("--device", a.open.device,
                  "auto, cpu, cuda or cuda:N (default: the GPU if the model fits there)")

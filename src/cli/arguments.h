@@ -1,14 +1,12 @@
 // Flags that several commands share, said once.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 #include "cli/open_model.h"
 
 namespace mlxcel {
@@ -20,7 +18,7 @@ struct ModelArguments {
 };
 
 // -m, -t, --isa, --force
-void add_model_arguments(CLI::App& sub, ModelArguments& a);
+void add_model_arguments(CommandLine& sub, ModelArguments& a);
 
 // Token ids from a file: raw little-endian int32 if it ends in .i32, else numbers with spaces,
 // commas or brackets between them.

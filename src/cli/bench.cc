@@ -5,14 +5,14 @@
 
 namespace mlxcel {
 
-Run add_bench_compare(CLI::App& sub);
-Run add_bench_cost(CLI::App& sub);
-Run add_bench_decode(CLI::App& sub);
-Run add_bench_equal(CLI::App& sub);
-Run add_bench_kernel(CLI::App& sub);
-Run add_bench_peer(CLI::App& sub);
-Run add_bench_quiet(CLI::App& sub);
-Run add_bench_rounds(CLI::App& sub);
+Run add_bench_compare(CommandLine& sub);
+Run add_bench_cost(CommandLine& sub);
+Run add_bench_decode(CommandLine& sub);
+Run add_bench_equal(CommandLine& sub);
+Run add_bench_kernel(CommandLine& sub);
+Run add_bench_peer(CommandLine& sub);
+Run add_bench_quiet(CommandLine& sub);
+Run add_bench_rounds(CommandLine& sub);
 
 std::vector<Command> core_benches() {
   return {
@@ -27,7 +27,7 @@ std::vector<Command> core_benches() {
   };
 }
 
-Run add_core_bench(CLI::App& sub) {
+Run add_core_bench(CommandLine& sub) {
   sub.footer(
       "Examples:\n  mlxcel-core bench decode -m model.gguf\n  mlxcel-core bench kernel matmul");
   return add_nested(sub, core_benches());

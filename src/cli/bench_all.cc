@@ -5,10 +5,10 @@
 
 namespace mlxcel {
 
-Run add_bench_script(CLI::App& sub);
-Run add_bench_serve(CLI::App& sub);
+Run add_bench_script(CommandLine& sub);
+Run add_bench_serve(CommandLine& sub);
 
-Run add_bench(CLI::App& sub) {
+Run add_bench(CommandLine& sub) {
   std::vector<Command> all = core_benches();
   all.push_back({"serve", "Speed of a server under load", add_bench_serve});
   all.push_back({"script", "The record of what another program measures", add_bench_script});

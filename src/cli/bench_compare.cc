@@ -69,7 +69,7 @@ Result<int> run(const CompareArguments& a) {
 
 }  // namespace
 
-Run add_bench_compare(CLI::App& sub) {
+Run add_bench_compare(CommandLine& sub) {
   auto a = std::make_shared<CompareArguments>();
   CompareOptions& o = a->options;
   sub.add_option("--before", a->before, "A table: {backend}_{hw}_{date}.csv")->required();
@@ -79,13 +79,13 @@ Run add_bench_compare(CLI::App& sub) {
                "The change of version is what is measured");
   sub.add_option("--metric", o.metric, "A column")->capture_default_str();
   sub.add_option("--prompt-tolerance", o.prompt_tolerance, "Pairs further apart are dropped")
-      ->check(CLI::Range(0.0, 1.0))
+      ->range(0.0, 1.0)
       ->capture_default_str();
   sub.add_option("--max-date-gap-days", o.max_date_gap_days, "Between us and the reference")
-      ->check(CLI::Range(0, 3650))
+      ->range(0, 3650)
       ->capture_default_str();
   sub.add_option("--moved-threshold", o.moved_threshold, "A ratio further from 1 has moved")
-      ->check(CLI::Range(0.0, 10.0))
+      ->range(0.0, 10.0)
       ->capture_default_str();
   sub.add_option("--catalog", a->catalog, "Names and aliases (default: docs/model-catalog.tsv)");
   sub.add_flag("--json", a->json, "JSON instead of text");

@@ -103,22 +103,22 @@ Result<int> run(CostArguments a) {
 
 }  // namespace
 
-Run add_bench_cost(CLI::App& sub) {
+Run add_bench_cost(CommandLine& sub) {
   auto a = std::make_shared<CostArguments>();
   a->decode.gen_tokens = 64;
   add_model_arguments(sub, a->model);
   sub.add_option("--widths", a->widths, "Rows of a block; 1 is always measured")
       ->delimiter(',')
-      ->check(CLI::Range(1, 256))
+      ->range(1, 256)
       ->capture_default_str();
   sub.add_option("--prompt-tokens", a->decode.prompt_tokens, "Context before the block")
-      ->check(CLI::Range(1, 1 << 20))
+      ->range(1, 1 << 20)
       ->capture_default_str();
   sub.add_option("--gen-tokens", a->decode.gen_tokens, "Rows measured of each width, at least")
-      ->check(CLI::Range(2, 1 << 20))
+      ->range(2, 1 << 20)
       ->capture_default_str();
   sub.add_option("--rounds", a->rounds, "Visits of each width that count")
-      ->check(CLI::Range(3, 10000))
+      ->range(3, 10000)
       ->capture_default_str();
   sub.add_flag("--json", a->json, "The whole record on standard output");
   sub.add_option("--record", a->record, "Write the record into this folder, e.g. evidence");

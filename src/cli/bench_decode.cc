@@ -147,12 +147,12 @@ Result<int> run(const BenchDecodeArguments& a) {
 
 }  // namespace
 
-Run add_bench_decode(CLI::App& sub) {
+Run add_bench_decode(CommandLine& sub) {
   auto a = std::make_shared<BenchDecodeArguments>();
   add_model_arguments(sub, a->model);
   add_sweep_arguments(sub, a->sweep);
   const auto number = [&](const char* flag, int& value, int low, const char* text) {
-    sub.add_option(flag, value, text)->check(CLI::Range(low, 1 << 20))->capture_default_str();
+    sub.add_option(flag, value, text)->range(low, 1 << 20)->capture_default_str();
   };
   number("--prompt-tokens", a->options.prompt_tokens, 1,
          "Tokens of the prompt: random, from a seed");
@@ -162,7 +162,7 @@ Run add_bench_decode(CLI::App& sub) {
   number("--width", a->options.width, 1, "Rows of one sequence in a step, as a verify block has");
   sub.add_option("--cooldown", a->options.cooldown_s,
                  "Seconds of rest before each repetition; in a table before each model")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->range(0.0, 3600.0)
       ->capture_default_str();
   sub.add_option("--seed", a->options.seed, "Seed of the prompt")->capture_default_str();
   sub.add_flag("--json", a->json, "The whole record on standard output");

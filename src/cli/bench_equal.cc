@@ -34,7 +34,7 @@ Result<int> run(EqualArguments a) {
 
 }  // namespace
 
-Run add_bench_equal(CLI::App& sub) {
+Run add_bench_equal(CommandLine& sub) {
   auto a = std::make_shared<EqualArguments>();
   sub.add_option("--baseline", a->options.baseline.program, "The program that is right")
       ->required();
@@ -45,7 +45,7 @@ Run add_bench_equal(CLI::App& sub) {
   sub.add_option("-p,--prompt", a->prompt, "The prompt");
   sub.add_option("--token-ids", a->ids, "A file of token ids, for mlxcel-core");
   sub.add_option("-n,--max-tokens", a->tokens, "Tokens of the answer")
-      ->check(CLI::Range(1, 1 << 20))
+      ->range(1, 1 << 20)
       ->capture_default_str();
   sub.footer(
       "Exit status: 0 EQUAL, 1 DIFFERS, 2 INCONCLUSIVE (the same program with the same flags, an "

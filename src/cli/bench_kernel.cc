@@ -110,7 +110,7 @@ Result<int> run(const KernelArguments& a) {
 
 }  // namespace
 
-Run add_bench_kernel(CLI::App& sub) {
+Run add_bench_kernel(CommandLine& sub) {
   auto a = std::make_shared<KernelArguments>();
   sub.add_option("name", a->name,
                  "A folder of src/kernels, or a scenario: fused_norm_rope, page_gather,\nqmm_gemv, "
@@ -119,9 +119,7 @@ Run add_bench_kernel(CLI::App& sub) {
   sub.add_option("--isa", a->isa, "Instruction set (default: the best)");
   sub.add_option("--shape", a->filter, "Only cases whose description contains this");
   sub.add_flag("--cold-l2", a->cold, "Inputs out of the last-level cache (default: warm)");
-  sub.add_option("--samples", a->samples, "Of each case")
-      ->check(CLI::Range(3, 10000))
-      ->capture_default_str();
+  sub.add_option("--samples", a->samples, "Of each case")->range(3, 10000)->capture_default_str();
   sub.add_flag("--csv", a->csv, "Comma-separated rows");
   sub.add_option("--record", a->record, "Write the record into this folder, e.g. evidence");
   sub.footer(

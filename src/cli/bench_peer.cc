@@ -107,21 +107,21 @@ Result<int> run(const PeerArguments& a) {
 
 }  // namespace
 
-Run add_bench_peer(CLI::App& sub) {
+Run add_bench_peer(CommandLine& sub) {
   auto a = std::make_shared<PeerArguments>();
   a->work.threads = usable_processors();
   sub.add_option("peer", a->peer, "llama.cpp or mlx-lm")->required();
   sub.add_option("-m,--model", a->model, "A GGUF for llama.cpp, a directory for mlx-lm");
   add_sweep_arguments(sub, a->sweep);
   const auto number = [&](const char* flag, int& value, int low, const char* text) {
-    sub.add_option(flag, value, text)->check(CLI::Range(low, 1 << 20))->capture_default_str();
+    sub.add_option(flag, value, text)->range(low, 1 << 20)->capture_default_str();
   };
   number("--prompt-tokens", a->work.prompt_tokens, 1, "As bench decode's, of the same ids");
   number("--gen-tokens", a->work.gen_tokens, 2, "Tokens decoded after it");
   number("--reps", a->work.reps, 1, "Repetitions that count");
   number("-t,--threads", a->work.threads, 1, "Threads (mlx-lm takes what there is)");
   sub.add_option("--cooldown", a->cooldown_s, "Seconds of rest before each model of a table")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->range(0.0, 3600.0);
   sub.add_option("--seed", a->seed, "Seed of the prompt")->capture_default_str();
   sub.add_option("--python", a->python, "With the peer installed (default: PYTHON, else python3)");
   sub.add_option("--scripts", a->scripts, "Folder of the peers' scripts (default: bench/peers)");

@@ -98,10 +98,10 @@ Result<int> run(const QuietArguments& a) {
 
 }  // namespace
 
-Run add_bench_quiet(CLI::App& sub) {
+Run add_bench_quiet(CommandLine& sub) {
   auto a = std::make_shared<QuietArguments>();
   sub.add_option("--wait", a->wait_s, "Seconds to wait for quiet, at most")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->range(0.0, 86400.0)
       ->capture_default_str();
   sub.add_option("--pause", a->pause, "Pause processes of yours with this name meanwhile")
       ->allow_extra_args(false);

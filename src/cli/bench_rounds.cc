@@ -138,7 +138,7 @@ Result<int> run(RoundsArguments a) {
 
 }  // namespace
 
-Run add_bench_rounds(CLI::App& sub) {
+Run add_bench_rounds(CommandLine& sub) {
   auto a = std::make_shared<RoundsArguments>();
   sub.add_option("--arm", a->arms,
                  "NAME=COMMAND, a shell command; two or more, the first is the base")
@@ -147,7 +147,7 @@ Run add_bench_rounds(CLI::App& sub) {
   sub.add_option("--flags", a->flags, "Flags that make an arm of --command; may be \"\"")
       ->allow_extra_args(false);
   sub.add_option("--rounds", a->options.rounds, "Runs of each arm that count")
-      ->check(CLI::Range(3, 100000))
+      ->range(3, 100000)
       ->capture_default_str();
   sub.add_option("--metric", a->metric,
                  "wall or cpu (seconds of a run), or a path in the JSON that the commands print, "
@@ -155,7 +155,7 @@ Run add_bench_rounds(CLI::App& sub) {
       ->capture_default_str();
   sub.add_option("--unit", a->unit, "Of the metric, e.g. tok/s");
   sub.add_option("--cooldown", a->options.cooldown_s, "Seconds of rest before each run")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->range(0.0, 3600.0);
   sub.add_option("-m,--model", a->model, "The model of all arms, for the record");
   sub.add_option("--baseline-version", a->baseline_version, "Of another program, for the record");
   sub.add_flag("--json", a->json, "The whole record on standard output");

@@ -77,7 +77,7 @@ Result<int> run(const BenchScriptArguments& a) {
 
 }  // namespace
 
-Run add_bench_script(CLI::App& sub) {
+Run add_bench_script(CommandLine& sub) {
   auto a = std::make_shared<BenchScriptArguments>();
   sub.add_option("--kind", a->kind, "What the record is of, e.g. load")->required();
   sub.add_option("--command", a->command,

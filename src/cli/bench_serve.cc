@@ -243,12 +243,12 @@ Result<int> run(BenchServeArguments a) {
   });
 }
 
-void add_load_arguments(CLI::App& sub, LoadOptions& o) {
+void add_load_arguments(CommandLine& sub, LoadOptions& o) {
   const auto number = [&](const char* flag, int& value, int low, const char* text) {
-    sub.add_option(flag, value, text)->check(CLI::Range(low, 1 << 20))->capture_default_str();
+    sub.add_option(flag, value, text)->range(low, 1 << 20)->capture_default_str();
   };
   const auto real = [&](const char* flag, double& value, const char* text) {
-    sub.add_option(flag, value, text)->check(CLI::Range(0.0, 1e6))->capture_default_str();
+    sub.add_option(flag, value, text)->range(0.0, 1e6)->capture_default_str();
   };
   number("--requests", o.requests, 1, "Requests of a repetition");
   number("--texts", o.texts, 1, "Texts of a request that embeds, documents of one that ranks");
@@ -264,38 +264,37 @@ void add_load_arguments(CLI::App& sub, LoadOptions& o) {
 
 }  // namespace
 
-Run add_bench_serve(CLI::App& sub) {
+Run add_bench_serve(CommandLine& sub) {
   auto a = std::make_shared<BenchServeArguments>();
   a->sweep.output.clear();  // no table, unless it is asked for
-  sub.add_option("what", a->what, "all: every model under --models-dir")
-      ->check(CLI::IsMember({"all"}));
+  sub.add_option("what", a->what, "all: every model under --models-dir")->one_of({"all"});
   sub.add_option("-m,--model", a->model, "Serve this model, and name it in the record");
   sub.add_option("--server-flags", a->flags, "More flags for mlxcel serve");
   sub.add_option("--start", a->start,
                  "Start this server instead: a shell command with {port} in it");
   sub.add_option("--url", a->target.url, "Measure a server that runs, e.g. http://127.0.0.1:8080");
   sub.add_option("--start-timeout", a->start_seconds, "Seconds for the server to start")
-      ->check(CLI::Range(1, 86400))
+      ->range(1, 86400)
       ->capture_default_str();
   sub.add_option("--api-key", a->target.key, "The server's key");
   sub.add_option("--model-name", a->target.model, "What requests name (default: nothing)");
   sub.add_option("--endpoint", a->target.endpoint, "completions, chat, embeddings or rerank")
-      ->check(CLI::IsMember({"completions", "chat", "embeddings", "rerank"}))
+      ->one_of({"completions", "chat", "embeddings", "rerank"})
       ->capture_default_str();
   sub.add_flag("--chat", a->chat, "As --endpoint chat");
   sub.add_flag("--no-ignore-eos", a->no_ignore_eos, "Let answers end by themselves");
   sub.add_option("--request-timeout", a->target.timeout_s, "Seconds of one request at most")
-      ->check(CLI::Range(1, 86400))
+      ->range(1, 86400)
       ->capture_default_str();
   sub.add_option("--concurrency", a->concurrency,
                  "Requests under way at once, with --rate at most; several: one load after another")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
+      ->range(1, 1 << 20)
       ->capture_default_str();
   sub.add_option("--rate", a->rate,
                  "Requests a second, arriving at random (Poisson), also several; 0: as answers end")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e6))
+      ->range(0.0, 1e6)
       ->capture_default_str();
   add_load_arguments(sub, a->load);
   sub.add_option("--baseline-version", a->baseline_version, "Of another server, for the record");
@@ -310,9 +309,9 @@ Run add_bench_serve(CLI::App& sub) {
   sub.add_option("--harness", a->harness,
                  "What the table's name begins with (default: mlxcel; of another server: server)");
   sub.add_option("--cooldown", a->sweep.cooldown_s, "Seconds of rest before each model of a table")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->range(0.0, 3600.0);
   sub.add_option("--big-cooldown", a->sweep.big_cooldown_s, "Instead, around a model above 16 GiB")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->range(0.0, 3600.0);
   sub.add_flag("--no-dedup", a->sweep.no_dedup, "Measure a checkpoint under each of its names");
   sub.add_flag("--replace", a->sweep.replace, "Write a table of today anew");
   sub.footer(

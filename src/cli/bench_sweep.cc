@@ -117,14 +117,14 @@ void rest(double seconds) {
 
 }  // namespace
 
-void add_sweep_arguments(CLI::App& sub, SweepArguments& s) {
+void add_sweep_arguments(CommandLine& sub, SweepArguments& s) {
   sub.add_option("what", s.what,
                  "A model, or `all` of --models-dir: each in a process of its own, into a table");
   sub.add_option("--models-dir", s.models_dir, "For all (default: MODELS_DIR, else the store)");
   sub.add_option("--output", s.output, "Folder of tables and notes")->capture_default_str();
   sub.add_option("--big-cooldown", s.big_cooldown_s,
                  "Seconds of rest around a model above 16 GiB in a table")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->range(0.0, 3600.0);
   sub.add_flag("--no-dedup", s.no_dedup, "Measure a checkpoint under each of its names");
   sub.add_flag("--vlm", s.vlm, "Reserved for vision models");
   sub.add_flag("--replace", s.replace, "Write a table of today anew");

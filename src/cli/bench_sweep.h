@@ -20,7 +20,7 @@ struct SweepArguments {
   bool no_dedup = false, vlm = false, replace = false;
 };
 
-void add_sweep_arguments(CLI::App& sub, SweepArguments& a);
+void add_sweep_arguments(CommandLine& sub, SweepArguments& a);
 // Measures each model in a process of its own: `command` of this program.
 Result<int> run_sweep_command(const SweepArguments& a);
 // The same plan, refusals, table and note around another way of measuring.

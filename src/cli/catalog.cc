@@ -79,7 +79,7 @@ Result<int> run(CatalogArguments a) {
 
 }  // namespace
 
-Run add_catalog(CLI::App& sub) {
+Run add_catalog(CommandLine& sub) {
   auto a = std::make_shared<CatalogArguments>();
   sub.add_option("folders", a->folders, "Folders of models (default: MODELS_DIR, else the store)");
   sub.add_option("--output", a->output, "Where model-catalog.md and .tsv go")

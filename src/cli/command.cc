@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -98,59 +99,36 @@ std::vector<std::string> words_of(int argc, char** argv) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  return {words.rbegin(), words.rend()};  // as CLI11 wants them
+  return words;
 }
 
-// The first word that stands where a command is expected and is none; null if there is none. CLI11
-// would show the help of what it knows. `where` becomes the command that the word follows.
-const char* stray_word(int argc, char** argv, const CLI::App*& where) {
-  const bool help = argc > 1 && std::string_view(argv[1]) == "help";
-  for (int i = help ? 2 : 1; i < argc && argv[i][0] != '-'; i++) {
-    const auto named =
-        where->get_subcommands([&](const CLI::App* sub) { return sub->check_name(argv[i]); });
-    if (named.empty())
-      return help || where->get_require_subcommand_min() > 0 || where->get_parent() == nullptr
-                 ? argv[i]
-                 : nullptr;
-    where = named.front();
+// The command of `command` that has this name; null if none has.
+const CommandFacts* find_command(const CommandFacts& command, const std::string& name) {
+  for (const CommandFacts& c : command.commands) {
+    if (c.name == name || std::find(c.aliases.begin(), c.aliases.end(), name) != c.aliases.end())
+      return &c;
   }
   return nullptr;
 }
 
-// What an option takes, as people write it: "N", "1..1024", "name|size", "TEXT".
-std::string value_text(const std::string& type) {
-  constexpr std::string_view kRange = " in [";
-  const size_t range = type.find(kRange), set = type.find('{');
-  if (range != type.npos && type.ends_with(']')) {
-    std::string text = type.substr(range + kRange.size());
-    text.pop_back();
-    const size_t dash = text.find(" - ");
-    return dash == text.npos ? text : text.replace(dash, 3, "..");
+// The commands that a command line names: the program's facts, then each command's within it.
+using Path = std::vector<const CommandFacts*>;
+
+// The first word that stands where a command is expected and is none; null if there is none. CLI11
+// would show the help of what it knows. `path` becomes what the word follows.
+const char* stray_word(int argc, char** argv, Path& path) {
+  const bool help = argc > 1 && std::string_view(argv[1]) == "help";
+  for (int i = help ? 2 : 1; i < argc && argv[i][0] != '-'; i++) {
+    const CommandFacts* named = find_command(*path.back(), argv[i]);
+    if (named == nullptr)
+      return help || path.back()->needs_command || path.size() == 1 ? argv[i] : nullptr;
+    path.push_back(named);
   }
-  if (set != type.npos && type.ends_with('}')) {
-    std::string text = type.substr(set + 1, type.size() - set - 2);
-    for (char& c : text) c = c == ',' ? '|' : c;
-    return text;
-  }
-  return type == "INT" || type == "UINT" || type == "FLOAT" ? "N" : type;
+  return nullptr;
 }
 
-class HelpFormatter : public CLI::Formatter {
- public:
-  HelpFormatter() { column_width(34); }
-
-  std::string make_option_opts(const CLI::Option* o) const override {
-    std::string text = CLI::Formatter::make_option_opts(o);
-    const std::string type = o->get_type_name();
-    if (const size_t at = text.find(type); !type.empty() && at != text.npos)
-      text.replace(at, type.size(), value_text(type));
-    const size_t excludes = text.find(" Excludes:");  // the description says it
-    return text.substr(0, excludes);
-  }
-};
-
-int run_parsed(const char* program, const CLI::App& app,
-               const std::vector<std::pair<CLI::App*, Run>>& subs) {
+int run_parsed(const char* program, const CommandLine& line,
+               const std::vector<std::pair<CommandLine*, Run>>& subs) {
   for (const auto& [sub, run] : subs) {
     if (!sub->parsed()) continue;
     const Result<int> status = run();
@@ -161,7 +139,7 @@ int run_parsed(const char* program, const CLI::App& app,
     }
     return end_output(program, interrupted() ? kInterrupted : *status);
   }
-  std::fputs(app.help().c_str(), stdout);
+  std::fputs(line.help().c_str(), stdout);
   return end_output(program, 0);
 }
 
@@ -172,11 +150,11 @@ bool interrupted() { return interrupts > 0; }
 InterruptWaits::InterruptWaits() { waiting = waiting + 1; }
 InterruptWaits::~InterruptWaits() { waiting = waiting - 1; }
 
-Run add_nested(CLI::App& sub, std::span<const Command> commands) {
-  sub.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, Run>> runs;
+Run add_nested(CommandLine& sub, std::span<const Command> commands) {
+  sub.require_command();
+  std::vector<std::pair<CommandLine*, Run>> runs;
   for (const Command& c : commands) {
-    CLI::App* nested = sub.add_subcommand(c.name, c.summary);
+    CommandLine* nested = sub.add_command(c.name, c.summary);
     runs.emplace_back(nested, c.add(*nested));
   }
   return [runs]() -> Result<int> {
@@ -192,39 +170,33 @@ int run_program(const char* program, const char* summary, std::span<const Comman
   occupy_standard_streams();
   set_signals();
   std::set_new_handler(on_no_memory);
-  CLI::App app(summary, program);
-  app.set_version_flag("--version", version_text());
-  app.require_subcommand(0, 1);
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.footer(cat("Try '", program, " help COMMAND'."));
-  std::vector<std::pair<CLI::App*, Run>> subs;
+  CommandLine line(program, summary, version_text());
+  line.footer(cat("Try '", program, " help COMMAND'."));
+  std::vector<std::pair<CommandLine*, Run>> subs;
   for (const Command& c : commands) {
-    CLI::App* sub = app.add_subcommand(c.name, c.summary);
-    sub->allow_extras(false);
+    CommandLine* sub = line.add_command(c.name, c.summary);
     subs.emplace_back(sub, c.add(*sub));
   }
-  check_values(app);
-  const auto refuse = [&](const CLI::App& used, const std::string& why) {
+  const CommandFacts facts = line.facts();
+  const auto refuse = [&](const Path& path, const std::string& why) {
     std::string asked = program;
-    for (const CLI::App* a = &used; a != &app; a = a->get_parent())
-      asked.insert(std::strlen(program), " " + a->get_name());
+    for (size_t i = 1; i < path.size(); i++) asked += " " + path[i]->name;
     std::fprintf(stderr, "%s %s\nTry '%s --help'.\n", speaker(program).c_str(), why.c_str(),
                  asked.c_str());
     return kUsage;
   };
-  const CLI::App* where = &app;
-  if (const char* word = stray_word(argc, argv, where))
-    return refuse(*where, unknown_word(word, app, *where));
-  try {  // CLI11 reports a wrong command line by throwing; it goes no further than here
-    app.parse(words_of(argc, argv));
-  } catch (const CLI::Success& e) {
-    return end_output(program, app.exit(e));  // --help, --version
-  } catch (const CLI::ParseError& e) {
-    const CLI::App* used = &app;
-    while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
-    return refuse(*used, usage_error(e, app, *used));
+  Path path = {&facts};
+  if (const char* word = stray_word(argc, argv, path))
+    return refuse(path, unknown_word(word, facts, *path.back()));
+  const Reading reading = line.read(words_of(argc, argv));
+  if (reading.end == Reading::End::kAnswered) return end_output(program, 0);
+  if (reading.end == Reading::End::kRefused) {
+    path = {&facts};
+    for (const std::string& name : reading.commands)
+      path.push_back(find_command(*path.back(), name));
+    return refuse(path, usage_error(reading, facts, *path.back()));
   }
-  return run_parsed(program, app, subs);
+  return run_parsed(program, line, subs);
 }
 
 }  // namespace mlxcel

@@ -2,15 +2,13 @@
 // (main.cc, core_main.cc).
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 
 namespace mlxcel {
 
@@ -18,7 +16,7 @@ namespace mlxcel {
 // function gives the exit status: 0 done, 1 it ran and the answer is no (verify: bytes differ), or
 // an Error, which also exits with 1.
 using Run = std::function<Result<int>()>;
-using AddCommand = Run (*)(CLI::App& sub);
+using AddCommand = Run (*)(CommandLine& sub);
 
 struct Command {
   const char* name;
@@ -32,7 +30,7 @@ int run_program(const char* program, const char* summary, std::span<const Comman
                 int argc, char** argv);
 
 // Commands of a command ("bench decode"): adds them to `sub`, one of which must be given.
-Run add_nested(CLI::App& sub, std::span<const Command> commands);
+Run add_nested(CommandLine& sub, std::span<const Command> commands);
 
 // Ctrl-C ends the program at once, with status 130. While an InterruptWaits lives, the first one
 // only sets interrupted(), which the work then asks.
@@ -44,33 +42,33 @@ class InterruptWaits {
   InterruptWaits(const InterruptWaits&) = delete;
 };
 
-Run add_arch(CLI::App& sub);
-Run add_generate(CLI::App& sub);
-Run add_core_generate(CLI::App& sub);
-Run add_completion(CLI::App& sub);
-Run add_man(CLI::App& sub);
-Run add_detokenize(CLI::App& sub);
-Run add_download(CLI::App& sub);
-Run add_inspect(CLI::App& sub);
-Run add_list(CLI::App& sub);
-Run add_rm(CLI::App& sub);
-Run add_run(CLI::App& sub);
-Run add_template(CLI::App& sub);
-Run add_tokenize(CLI::App& sub);
-Run add_logits(CLI::App& sub);
-Run add_serve(CLI::App& sub);
-Run add_verify(CLI::App& sub);
-Run add_bench(CLI::App& sub);
-Run add_core_bench(CLI::App& sub);
+Run add_arch(CommandLine& sub);
+Run add_generate(CommandLine& sub);
+Run add_core_generate(CommandLine& sub);
+Run add_completion(CommandLine& sub);
+Run add_man(CommandLine& sub);
+Run add_detokenize(CommandLine& sub);
+Run add_download(CommandLine& sub);
+Run add_inspect(CommandLine& sub);
+Run add_list(CommandLine& sub);
+Run add_rm(CommandLine& sub);
+Run add_run(CommandLine& sub);
+Run add_template(CommandLine& sub);
+Run add_tokenize(CommandLine& sub);
+Run add_logits(CommandLine& sub);
+Run add_serve(CommandLine& sub);
+Run add_verify(CommandLine& sub);
+Run add_bench(CommandLine& sub);
+Run add_core_bench(CommandLine& sub);
 std::vector<Command> core_benches();
-Run add_catalog(CLI::App& sub);
-Run add_evidence(CLI::App& sub);
-Run add_convert(CLI::App& sub);
-Run add_synth(CLI::App& sub);
-Run add_perplexity(CLI::App& sub);
-Run add_core_perplexity(CLI::App& sub);
-Run add_trace(CLI::App& sub);
-Run add_tune(CLI::App& sub);
-Run add_core_trace(CLI::App& sub);
+Run add_catalog(CommandLine& sub);
+Run add_evidence(CommandLine& sub);
+Run add_convert(CommandLine& sub);
+Run add_synth(CommandLine& sub);
+Run add_perplexity(CommandLine& sub);
+Run add_core_perplexity(CommandLine& sub);
+Run add_trace(CommandLine& sub);
+Run add_tune(CommandLine& sub);
+Run add_core_trace(CommandLine& sub);
 
 }  // namespace mlxcel

@@ -142,22 +142,21 @@ Result<int> run(ConvertArguments& a) {
 
 }  // namespace
 
-Run add_convert(CLI::App& sub) {
+Run add_convert(CommandLine& sub) {
   auto a = std::make_shared<ConvertArguments>();
   sub.add_option("source", a->source, "A GGUF, or a folder of safetensors")->required();
   sub.add_option("destination", a->destination, "The folder to write; must not exist")->required();
   sub.add_option("--bits", a->options.bits, "Of a weight (default: the source's)")
-      ->check(CLI::IsMember({"2", "3", "4", "5", "6", "8"}));
+      ->one_of({"2", "3", "4", "5", "6", "8"});
   sub.add_option("--group-size", a->options.group_size, "Weights that share a scale")
-      ->check(CLI::IsMember({"16", "32", "64", "128"}));
+      ->one_of({"16", "32", "64", "128"});
   sub.add_option("--mode", a->options.mode, "How codes become weights (default: affine)")
-      ->check(CLI::IsMember({"affine", "mxfp4", "mxfp8", "nvfp4"}));
+      ->one_of({"affine", "mxfp4", "mxfp8", "nvfp4"});
   sub.add_option("--recipe", a->options.recipe, "Mixed bits")
-      ->check(CLI::IsMember({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"}));
+      ->one_of({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"});
   sub.add_option("--dtype", a->dtype, "Of scales and of what is not quantized")
-      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
-  sub.add_option("-t,--threads", a->threads, "Default: what this process may use")
-      ->check(CLI::Range(1, 1024));
+      ->one_of({"float32", "float16", "bfloat16"});
+  sub.add_option("-t,--threads", a->threads, "Default: what this process may use")->range(1, 1024);
   sub.add_flag("--json", a->json, "One JSON object instead of the table");
   sub.footer(
       "Without --bits, --mode or --recipe the source's codes are kept wherever MLX has a format "

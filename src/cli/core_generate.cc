@@ -48,7 +48,7 @@ Result<int> run(const CoreGenerateArguments& a) {
 
 }  // namespace
 
-Run add_core_generate(CLI::App& sub) {
+Run add_core_generate(CommandLine& sub) {
   auto a = std::make_shared<CoreGenerateArguments>();
   a->sampling.temperature = 0, a->sampling.max_tokens = 128, a->sampling.ignore_eos = true;
   add_model_arguments(sub, a->model);
@@ -57,7 +57,7 @@ Run add_core_generate(CLI::App& sub) {
       ->check(readable_file)
       ->required();
   sub.add_option("-n,--max-tokens", a->sampling.max_tokens, "Tokens to add")
-      ->check(CLI::Range(0, 1 << 27))
+      ->range(0, 1 << 27)
       ->capture_default_str();
   sub.add_option("--temp,--temperature", a->sampling.temperature, "0: the most likely token")
       ->check(sampling_domain(&SamplingParams::temperature))

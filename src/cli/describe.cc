@@ -13,70 +13,39 @@
 namespace mlxcel {
 namespace {
 
-struct Flag {
-  std::vector<std::string> names;  // "-m", "--model"
-  std::string what;
-  bool value = false;
-  std::vector<std::string> choices;
-};
-
 // One command of the program: "run", "bench decode".
 struct Entry {
   std::string path, summary, footer;
   std::vector<std::string> positionals, words;  // words: what a positional may be
-  std::vector<Flag> flags;
+  std::vector<OptionFacts> flags;
   std::vector<std::string> nested;
 };
 
-// "TEXT:{name,size}" -> name, size
-std::vector<std::string> choices_of(const std::string& type) {
-  std::vector<std::string> all;
-  const size_t open = type.find('{'), close = type.rfind('}');
-  if (open == type.npos || close == type.npos) return all;
-  std::string one;
-  for (size_t i = open + 1; i <= close; i++) {
-    if (type[i] != ',' && i != close) {
-      one += type[i];
-    } else {
-      all.push_back(one);
-      one.clear();
-    }
-  }
-  return all;
-}
-
-Entry entry_of(const CLI::App& app, const std::string& path) {
+Entry entry_of(const CommandFacts& command, const std::string& path) {
   Entry e;
-  e.path = path, e.summary = app.get_description(), e.footer = app.get_footer();
-  for (const CLI::Option* o : app.get_options()) {
-    if (o->get_positional()) {
-      e.positionals.push_back(o->get_name());
-      for (std::string& w : choices_of(o->get_type_name())) e.words.push_back(std::move(w));
+  e.path = path, e.summary = command.summary, e.footer = command.footer;
+  for (const OptionFacts& o : command.options) {
+    if (o.positional.empty()) {
+      e.flags.push_back(o);
       continue;
     }
-    Flag f;
-    for (const std::string& n : o->get_snames()) f.names.push_back("-" + n);
-    for (const std::string& n : o->get_lnames()) f.names.push_back("--" + n);
-    f.what = o->get_description(), f.value = o->get_items_expected_max() > 0;
-    f.choices = choices_of(o->get_type_name());
-    e.flags.push_back(std::move(f));
+    e.positionals.push_back(o.positional);
+    e.words.insert(e.words.end(), o.choices.begin(), o.choices.end());
   }
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    e.nested.push_back(sub->get_name());
+  for (const CommandFacts& c : command.commands) e.nested.push_back(c.name);
   return e;
 }
 
 // The program first, then its commands, each followed by its own, and where wanted by its aliases.
-std::vector<Entry> entries_of(const CLI::App& root, bool aliases) {
+std::vector<Entry> entries_of(const CommandFacts& root, bool aliases) {
   std::vector<Entry> all = {entry_of(root, "")};
-  const auto every = [](const CLI::App*) { return true; };
-  for (const CLI::App* sub : root.get_subcommands(every)) {
-    all.push_back(entry_of(*sub, sub->get_name()));
+  for (const CommandFacts& c : root.commands) {
+    all.push_back(entry_of(c, c.name));
     if (aliases) {
-      for (const std::string& alias : sub->get_aliases()) all.push_back(entry_of(*sub, alias));
+      for (const std::string& alias : c.aliases) all.push_back(entry_of(c, alias));
     }
-    for (const CLI::App* nested : sub->get_subcommands(every))
-      all.push_back(entry_of(*nested, cat(sub->get_name(), " ", nested->get_name())));
+    for (const CommandFacts& nested : c.commands)
+      all.push_back(entry_of(nested, cat(c.name, " ", nested.name)));
   }
   return all;
 }
@@ -89,13 +58,13 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
 
 std::string flag_words(const Entry& e) {
   std::string s;
-  for (const Flag& f : e.flags) s += cat(s.empty() ? "" : " ", joined(f.names, " "));
+  for (const OptionFacts& f : e.flags) s += cat(s.empty() ? "" : " ", joined(f.names, " "));
   return s;
 }
 
 bool takes_model(const Entry& e) { return e.path == "run" || e.path == "rm"; }
 
-bool names_model(const Flag& f) { return f.names.back() == "--model"; }
+bool names_model(const OptionFacts& f) { return f.names.back() == "--model"; }
 
 // `text` inside single quotes of a shell.
 std::string quoted(const std::string& text) {
@@ -120,7 +89,7 @@ void print_bash(const std::vector<Entry>& all) {
   std::printf(
       "  esac\n  case \"$path $prev\" in\n    *' -m'|*' --model') words=$(eval \"$models\") ;;\n");
   for (const Entry& e : all) {
-    for (const Flag& f : e.flags) {
+    for (const OptionFacts& f : e.flags) {
       if (f.choices.empty()) continue;
       for (const std::string& n : f.names)
         std::printf("    '%s %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
@@ -171,8 +140,8 @@ void print_zsh(const std::vector<Entry>& all) {
   for (const Entry& e : all) {
     if (e.path.empty()) continue;
     std::printf("    '%s') _arguments", e.path.c_str());
-    for (const Flag& f : e.flags) {
-      const std::string values = !f.value            ? ""
+    for (const OptionFacts& f : e.flags) {
+      const std::string values = !f.takes_value      ? ""
                                  : names_model(f)    ? ":model:_mlxcel_models"
                                  : f.choices.empty() ? ":value:_files"
                                                      : cat(":value:(", joined(f.choices, " "), ")");
@@ -209,11 +178,11 @@ void print_fish(const std::vector<Entry>& all) {
     if (!e.nested.empty() && !e.path.empty())
       std::printf("complete -c mlxcel -n '%s' -f -a '%s'\n", when.c_str(),
                   joined(e.nested, " ").c_str());
-    for (const Flag& f : e.flags) {
+    for (const OptionFacts& f : e.flags) {
       std::string names;
       for (const std::string& n : f.names)
         names += n.starts_with("--") ? cat(" -l ", n.substr(2)) : cat(" -s ", n.substr(1));
-      std::string values = f.value ? " -r" : "";
+      std::string values = f.takes_value ? " -r" : "";
       if (!f.choices.empty()) values = cat(" -x -a '", joined(f.choices, " "), "'");
       if (names_model(f)) values = " -r -a '(mlxcel list -q 2>/dev/null)'";
       std::printf("complete -c mlxcel -n '%s'%s%s -d %s\n", when.c_str(), names.c_str(),
@@ -258,9 +227,9 @@ void print_man(const std::vector<Entry>& all) {
       line += " [" + name + "]";
     }
     std::printf(".SS mlxcel %s\n%s.\n", roff(line).c_str(), roff(e.summary).c_str());
-    for (const Flag& f : e.flags) {
+    for (const OptionFacts& f : e.flags) {
       std::printf(".TP\n\\fB%s\\fR%s\n%s\n", roff(joined(f.names, ", ")).c_str(),
-                  f.value ? " \\fIVALUE\\fR" : "", roff(f.what).c_str());
+                  f.takes_value ? " \\fIVALUE\\fR" : "", roff(f.what).c_str());
     }
     if (!e.footer.empty()) std::printf(".PP\n.nf\n%s\n.fi\n", roff(e.footer).c_str());
   }
@@ -274,29 +243,27 @@ void print_man(const std::vector<Entry>& all) {
 
 }  // namespace
 
-Run add_completion(CLI::App& sub) {
+Run add_completion(CommandLine& sub) {
   auto shell = std::make_shared<std::string>();
-  sub.add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  sub.add_option("shell", *shell, "bash, zsh or fish")->required()->one_of({"bash", "zsh", "fish"});
   sub.footer(
       "Examples:\n  source <(mlxcel completion bash)\n"
       "  mlxcel completion bash > ~/.local/share/bash-completion/completions/mlxcel\n"
       "  source <(mlxcel completion zsh)\n"
       "  mlxcel completion fish > ~/.config/fish/completions/mlxcel.fish");
-  return [shell, root = sub.get_parent()]() -> Result<int> {
-    const auto all = entries_of(*root, true);
+  return [shell, root = sub.parent()]() -> Result<int> {
+    const auto all = entries_of(root->facts(), true);
     *shell == "bash" ? print_bash(all) : *shell == "zsh" ? print_zsh(all) : print_fish(all);
     return 0;
   };
 }
 
-Run add_man(CLI::App& sub) {
+Run add_man(CommandLine& sub) {
   sub.footer(
       "Examples:\n  mlxcel man | man -l -\n"
       "  mlxcel man > ~/.local/share/man/man1/mlxcel.1");
-  return [root = sub.get_parent()]() -> Result<int> {
-    print_man(entries_of(*root, false));
+  return [root = sub.parent()]() -> Result<int> {
+    print_man(entries_of(root->facts(), false));
     return 0;
   };
 }

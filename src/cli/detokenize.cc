@@ -64,11 +64,11 @@ Result<int> run(const DetokenizeArguments& a) {
 
 }  // namespace
 
-Run add_detokenize(CLI::App& sub) {
+Run add_detokenize(CommandLine& sub) {
   auto a = std::make_shared<DetokenizeArguments>();
   sub.add_option("-m,--model", a->model, "A .gguf file, a folder, or OWNER/NAME of a stored model");
   sub.add_option("ids", a->ids, "Token ids (default: the numbers on standard input)")
-      ->check(CLI::Range(0, INT32_MAX));
+      ->range(0, INT32_MAX);
   sub.add_flag("--skip-special", a->skip_special, "Leave control tokens out");
   sub.add_flag("--jsonl", a->lines,
                "Each line of standard input is an array of ids; a JSON string out");

@@ -9,6 +9,38 @@
 #include <string_view>
 
 namespace mlxcel {
+namespace {
+
+// Whether all of `text` is a number of type T.
+template <class T>
+bool is_number(const std::string& text) {
+  T value;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Refuses what is no number, with one that is.
+template <class T>
+Domain refuse_others(const std::string& usual) {
+  const std::string instead = is_number<T>(usual) ? usual : "1";
+  return [instead](const std::string& text) -> std::string {
+    if (is_number<T>(text)) return "";
+    using Limits = std::numeric_limits<T>;
+    const std::string expected =
+        Limits::is_integer ? cat("a whole number from ", Limits::min(), " to ", Limits::max())
+                           : std::string("a number");
+    return cat("expected ", expected, ", found \"", text, "\"; for example ", instead);
+  };
+}
+
+}  // namespace
+
+Domain number_domain(const std::string& type, const std::string& usual) {
+  if (type.starts_with("UINT")) return refuse_others<uint64_t>(usual);
+  if (type.starts_with("INT")) return refuse_others<int64_t>(usual);
+  if (type.starts_with("FLOAT")) return refuse_others<double>(usual);
+  return nullptr;
+}
 
 std::string complaint(const Status& status) {
   if (status) return "";

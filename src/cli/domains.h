@@ -1,22 +1,19 @@
-// Domains of arguments that a range or a list of words does not say. Each is a check for CLI11:
-// what it returns is the complaint, "" for none, so a wrong value ends the program before anything
-// is loaded or downloaded.
+// Domains of arguments that a range or a list of words does not say: a wrong value ends the program
+// before anything is loaded or downloaded.
 #pragma once
 
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "base/cat.h"
+#include "cli/command_line.h"
 #include "sampling/params.h"
 
 namespace mlxcel {
-
-using Domain = std::function<std::string(const std::string& value)>;
 
 // A complaint that begins with the value: usage_error() puts the option's name before it.
 inline constexpr char kAboutValue[] = "= ";
@@ -46,6 +43,10 @@ Domain sampling_domain(T SamplingParams::*field) {
     return range.empty() ? "" : cat(kAboutValue, text, range.substr(range.find(": ")));
   };
 }
+
+// Numbers are checked as text: CLI11 takes -1 and 2^64 for 2^64 - 1. `type` is that of the option,
+// "INT", "UINT" or "FLOAT" and more; null for others. `usual` is its default, for the complaint.
+Domain number_domain(const std::string& type, const std::string& usual);
 
 // "512M" -> 536870912; K, M, G and T are powers of 1024, with or without B or iB behind them.
 std::optional<int64_t> bytes_of(const std::string& text);

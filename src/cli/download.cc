@@ -45,7 +45,7 @@ Result<int> run(const DownloadArguments& a) {
 
 }  // namespace
 
-Run add_download(CLI::App& sub) {
+Run add_download(CommandLine& sub) {
   auto a = std::make_shared<DownloadArguments>();
   sub.add_option("name", a->name, "OWNER/NAME on the hub; NAME alone is one of mlx-community")
       ->required();
@@ -58,7 +58,7 @@ Run add_download(CLI::App& sub) {
   sub.add_option("--local-dir", a->options.folder, "This folder instead of the store")
       ->check(no_empty_text);
   sub.add_option("--connections", a->options.connections, "Files at once")
-      ->check(CLI::Range(1, 16))
+      ->range(1, 16)
       ->capture_default_str();
   auto* quiet =
       sub.add_flag("-q,--quiet", a->quiet, "No progress; the path alone, on standard output");

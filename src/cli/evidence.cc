@@ -111,14 +111,14 @@ Result<int> report_command(const EvidenceArguments& a) {
   return store.problems.empty() ? 0 : 1;
 }
 
-std::shared_ptr<EvidenceArguments> arguments(CLI::App& sub) {
+std::shared_ptr<EvidenceArguments> arguments(CommandLine& sub) {
   auto a = std::make_shared<EvidenceArguments>();
   sub.add_option("--root", a->root, "The repository: README.md, docs/ and evidence/")
       ->capture_default_str();
   return a;
 }
 
-Run add_check(CLI::App& sub) {
+Run add_check(CommandLine& sub) {
   const auto a = arguments(sub);
   sub.footer(
       "Exit status: 0 if every record verifies, names a commit of this history, and every figure "
@@ -128,13 +128,13 @@ Run add_check(CLI::App& sub) {
   return [a] { return check_or_render(*a, false); };
 }
 
-Run add_render(CLI::App& sub) {
+Run add_render(CommandLine& sub) {
   const auto a = arguments(sub);
   sub.footer("Example: mlxcel evidence render && git diff README.md docs");
   return [a] { return check_or_render(*a, true); };
 }
 
-Run add_plot(CLI::App& sub) {
+Run add_plot(CommandLine& sub) {
   const auto a = arguments(sub);
   sub.add_option("--metric", a->plot.metric, "Name of the metric")->capture_default_str();
   sub.add_option("--kind", a->plot.kind, "Of records")->capture_default_str();
@@ -145,14 +145,14 @@ Run add_plot(CLI::App& sub) {
   return [a] { return plot_command(*a); };
 }
 
-Run add_report(CLI::App& sub) {
+Run add_report(CommandLine& sub) {
   const auto a = arguments(sub);
   sub.add_option("-o,--output", a->output, "Folder of the pages (default: docs/results)");
   sub.footer("Example: mlxcel evidence report -o docs/results");
   return [a] { return report_command(*a); };
 }
 
-Run add_csv(CLI::App& sub) {
+Run add_csv(CommandLine& sub) {
   const auto a = arguments(sub);
   sub.add_option("-o,--output", a->output, "Folder of the tables (default: here)");
   sub.footer("Example: mlxcel evidence csv -o tables");
@@ -161,7 +161,7 @@ Run add_csv(CLI::App& sub) {
 
 }  // namespace
 
-Run add_evidence(CLI::App& sub) {
+Run add_evidence(CommandLine& sub) {
   constexpr Command kCommands[] = {
       {"check", "Verify every record, and every figure against its record", add_check},
       {"render", "Write the figures of README.md and docs/ anew", add_render},

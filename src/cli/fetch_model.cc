@@ -22,7 +22,7 @@ bool offline_by_environment() {
 
 }  // namespace
 
-void add_offline_argument(CLI::App& sub, bool& offline) {
+void add_offline_argument(CommandLine& sub, bool& offline) {
   sub.add_flag("--offline", offline, "Never ask a hub; a model that is not here is an error");
 }
 

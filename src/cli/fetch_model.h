@@ -1,19 +1,17 @@
 // From a model's name to its checkpoint, by way of a hub if it is not on this machine.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <string>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 #include "formats/checkpoint.h"
 #include "hub/download.h"
 
 namespace mlxcel {
 
 // --offline
-void add_offline_argument(CLI::App& sub, bool& offline);
+void add_offline_argument(CommandLine& sub, bool& offline);
 
 // A path, or a name that hub/locate.h locates; downloads what is nowhere, unless `offline` or
 // HF_HUB_OFFLINE say no.

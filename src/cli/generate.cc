@@ -234,7 +234,7 @@ Result<int> run(const GenerateArguments& a) {
 
 }  // namespace
 
-Run add_generate(CLI::App& sub) {
+Run add_generate(CommandLine& sub) {
   auto a = std::make_shared<GenerateArguments>();
   add_model_arguments(sub, a->model);
   add_offline_argument(sub, a->offline);
@@ -247,7 +247,7 @@ Run add_generate(CLI::App& sub) {
   sub.add_option("--system", a->system, "System message before the prompt")->check(text_domain);
   sub.add_option("-c,--ctx-size", a->model.context,
                  "Tokens of prompt and answer together (default: what they need)")
-      ->check(CLI::Range(2, 1 << 27));
+      ->range(2, 1 << 27);
   sub.add_flag("--no-chat-template", a->plain,
                "The prompt as it is, without the model's chat template");
   add_sampling_arguments(sub, a->sampling);

@@ -104,14 +104,14 @@ Result<int> run(const InspectArguments& a) {
 
 }  // namespace
 
-Run add_inspect(CLI::App& sub) {
+Run add_inspect(CommandLine& sub) {
   auto a = std::make_shared<InspectArguments>();
   add_model_arguments(sub, a->model);
   sub.add_option("-c,--ctx-size", a->model.context,
                  "Tokens of one conversation (default: the model's, at most 8192)")
-      ->check(CLI::Range(2, 1 << 27));
+      ->range(2, 1 << 27);
   sub.add_option("--batch", a->batch, "Conversations at once")
-      ->check(CLI::Range(1, 4096))
+      ->range(1, 4096)
       ->capture_default_str();
   sub.add_flag("-v,--verbose", a->verbose, "Every tensor: format, shape, bits per element");
   sub.add_flag("--json", a->json, "One JSON object, sizes in bytes");

@@ -66,14 +66,14 @@ Result<int> run(const ListArguments& a) {
 
 }  // namespace
 
-Run add_list(CLI::App& sub) {
+Run add_list(CommandLine& sub) {
   auto a = std::make_shared<ListArguments>();
   sub.alias("ls");
   sub.add_flag("--json", a->json, "One JSON array instead of the table");
   sub.add_flag("-q,--quiet", a->quiet, "Names alone, of whole models");
   sub.add_flag("-v,--verbose", a->verbose, "The path of each as well");
   sub.add_option("--sort", a->sort, "name; size: the largest first; modified: the newest first")
-      ->check(CLI::IsMember({"name", "size", "modified"}))
+      ->one_of({"name", "size", "modified"})
       ->capture_default_str();
   sub.footer(
       "The store is ~/.cache/mlxcel/models; MLXCEL_CACHE_DIR or MLXCEL_MODELS_DIR move it.\n"

@@ -85,7 +85,7 @@ Result<int> run(const LogitsArguments& a) {
 
 }  // namespace
 
-Run add_logits(CLI::App& sub) {
+Run add_logits(CommandLine& sub) {
   auto a = std::make_shared<LogitsArguments>();
   add_model_arguments(sub, a->model);
   sub.add_option("--ids", a->ids,
@@ -94,8 +94,7 @@ Run add_logits(CLI::App& sub) {
       ->required();
   sub.add_option("-o,--output", a->output, "Where the logits go: raw float32, [positions, vocab]")
       ->required();
-  sub.add_option("--chunk", a->chunk, "Rows in a step (default: as many as fit)")
-      ->check(CLI::Range(1, 512));
+  sub.add_option("--chunk", a->chunk, "Rows in a step (default: as many as fit)")->range(1, 512);
   sub.add_option("--batch-with", a->batch_with,
                  "Token ids of a second sequence that runs in the same steps")
       ->check(readable_file);

@@ -138,7 +138,7 @@ Result<int> run(const PerplexityArguments& a, const TextToIds& to_ids) {
 
 }  // namespace
 
-Run make_perplexity(CLI::App& sub, const TextToIds& to_ids) {
+Run make_perplexity(CommandLine& sub, const TextToIds& to_ids) {
   auto a = std::make_shared<PerplexityArguments>();
   add_model_arguments(sub, a->model);
   sub.add_option("file", a->file,
@@ -148,24 +148,24 @@ Run make_perplexity(CLI::App& sub, const TextToIds& to_ids) {
       ->required();
   sub.add_flag("--ids", a->ids, "The file holds token ids as text");
   sub.add_option("-w,--window", a->options.window, "Tokens of a window, a sequence of its own")
-      ->check(CLI::Range(2, 1 << 20))
+      ->range(2, 1 << 20)
       ->capture_default_str();
   sub.add_option("--chunk", a->options.chunk, "Rows in a step (default: as many as fit)")
-      ->check(CLI::Range(1, 512));
+      ->range(1, 512);
   sub.add_option("--windows", a->options.most, "Windows at most (default: all whole ones)")
-      ->check(CLI::Range(1, 1 << 30));
+      ->range(1, 1 << 30);
   sub.add_option("--nll-out", a->nll, "Write minus the log-probabilities: raw doubles");
   sub.add_option("--baseline", a->baseline, "Compare with such a file of the same positions");
   sub.add_option("--baseline-name", a->baseline_name, "What wrote it")->capture_default_str();
   sub.add_option("--limit", a->limit,
                  "Exit with 1 if the perplexities differ by more than this share")
-      ->check(CLI::Range(1e-12, 1.0));
+      ->range(1e-12, 1.0);
   sub.add_flag("--json", a->json, "One JSON object on standard output");
   sub.add_option("--record", a->record, "Write the record into this folder, e.g. evidence");
   sub.footer("Example: mlxcel perplexity -m model.gguf text.txt");
   return [a, to_ids] { return run(*a, to_ids); };
 }
 
-Run add_core_perplexity(CLI::App& sub) { return make_perplexity(sub, {}); }
+Run add_core_perplexity(CommandLine& sub) { return make_perplexity(sub, {}); }
 
 }  // namespace mlxcel

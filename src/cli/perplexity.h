@@ -14,7 +14,7 @@ namespace mlxcel {
 using TextToIds =
     std::function<Result<std::vector<int32_t>>(const Checkpoint&, const std::string& text)>;
 
-Run make_perplexity(CLI::App& sub, const TextToIds& to_ids);
-Run make_trace_command(CLI::App& sub, const TextToIds& to_ids);
+Run make_perplexity(CommandLine& sub, const TextToIds& to_ids);
+Run make_trace_command(CommandLine& sub, const TextToIds& to_ids);
 
 }  // namespace mlxcel

@@ -13,8 +13,8 @@ Result<std::vector<int32_t>> plain_ids(const Checkpoint& checkpoint, const std::
 
 }  // namespace
 
-Run add_perplexity(CLI::App& sub) { return make_perplexity(sub, plain_ids); }
+Run add_perplexity(CommandLine& sub) { return make_perplexity(sub, plain_ids); }
 
-Run add_trace(CLI::App& sub) { return make_trace_command(sub, plain_ids); }
+Run add_trace(CommandLine& sub) { return make_trace_command(sub, plain_ids); }
 
 }  // namespace mlxcel

@@ -8,11 +8,11 @@
 
 namespace mlxcel {
 
-void add_reasoning_arguments(CLI::App& sub, ReasoningArguments& a) {
+void add_reasoning_arguments(CommandLine& sub, ReasoningArguments& a) {
   sub.add_option("--reasoning-format", a.format,
                  "none: reasoning stays in the answer, with its marks; deepseek: apart from it; "
                  "auto: as the model's template has it")
-      ->check(CLI::IsMember({"none", "deepseek", "auto"}))
+      ->one_of({"none", "deepseek", "auto"})
       ->capture_default_str();
   sub.add_flag("--show-reasoning", a.show, "Show the reasoning before the answer");
 }

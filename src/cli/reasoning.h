@@ -1,11 +1,9 @@
 // What a person sees of a model's reasoning.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <string>
 
+#include "cli/command_line.h"
 #include "engine/request.h"
 #include "text/parse/stream_parser.h"
 
@@ -21,7 +19,7 @@ struct ReasoningArguments {
 };
 
 // --reasoning-format, --show-reasoning
-void add_reasoning_arguments(CLI::App& sub, ReasoningArguments& a);
+void add_reasoning_arguments(CommandLine& sub, ReasoningArguments& a);
 
 // One answer as it is shown: the content, and before it the reasoning where it is wanted.
 class ReasoningView {

@@ -57,7 +57,7 @@ Result<int> run(const RmArguments& a) {
 
 }  // namespace
 
-Run add_rm(CLI::App& sub) {
+Run add_rm(CommandLine& sub) {
   auto a = std::make_shared<RmArguments>();
   sub.add_option("name", a->names, "Stored models, as mlxcel list shows them")->required();
   sub.add_flag("-y,--yes", a->yes, "Do not ask");

@@ -23,7 +23,7 @@ struct RunArguments {
   ModelArguments model;
   SamplingArguments sampling;
   ReasoningArguments reasoning;
-  CLI::Option* one_shot = nullptr;  // -p
+  Option* one_shot = nullptr;  // -p
   std::string positional, prompt, system;
   bool verbose = false, quiet = false, estimate = false, offline = false;
 };
@@ -57,14 +57,14 @@ Result<int> run(const RunArguments& a) {
   if (a.verbose) print_loaded(model, std::chrono::duration<double>(Clock::now() - begin).count());
   TRY(auto engine, Engine::create(*model.family, *model.backend, model.plan.options));
   Repl repl(chat, *engine, std::move(repl_options));
-  if (!a.one_shot->count()) return repl.loop();
+  if (!a.one_shot->given()) return repl.loop();
   TRY_OK(repl.ask(prompt, interrupted));
   return 0;
 }
 
 }  // namespace
 
-Run add_run(CLI::App& sub) {
+Run add_run(CommandLine& sub) {
   auto a = std::make_shared<RunArguments>();
   auto* positional = sub.add_option("model", a->positional, "The same as -m")->check(no_empty_text);
   add_model_arguments(sub, a->model);
@@ -77,7 +77,7 @@ Run add_run(CLI::App& sub) {
       ->check(text_domain);
   sub.add_option("-c,--ctx-size", a->model.context,
                  "Tokens of the conversation (default: the model's, at most 8192)")
-      ->check(CLI::Range(2, 1 << 27));
+      ->range(2, 1 << 27);
   add_sampling_arguments(sub, a->sampling);
   add_reasoning_arguments(sub, a->reasoning);
   sub.add_flag("-v,--verbose", a->verbose,

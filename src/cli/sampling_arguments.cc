@@ -61,7 +61,7 @@ Result<SamplingParams> SamplingArguments::params(const ChatModel& chat) const {
   return p;
 }
 
-void add_sampling_arguments(CLI::App& sub, SamplingArguments& a) {
+void add_sampling_arguments(CommandLine& sub, SamplingArguments& a) {
   SamplingParams& p = a.values;
   p.temperature = 0;
   a.breakers = {"\n", ":", "\"", "*"};

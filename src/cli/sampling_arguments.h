@@ -1,15 +1,13 @@
 // The sampling flags of generate and run, in the spelling of llama.cpp where it has one.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "chat/chat_model.h"
+#include "cli/command_line.h"
 #include "sampling/params.h"
 
 namespace mlxcel {
@@ -25,6 +23,6 @@ struct SamplingArguments {
   Result<SamplingParams> params(const ChatModel& chat) const;
 };
 
-void add_sampling_arguments(CLI::App& sub, SamplingArguments& a);
+void add_sampling_arguments(CommandLine& sub, SamplingArguments& a);
 
 }  // namespace mlxcel

@@ -75,7 +75,7 @@ Result<int> run(const ServeArguments& a) {
 
 }  // namespace
 
-Run add_serve(CLI::App& sub) {
+Run add_serve(CommandLine& sub) {
   auto a = std::make_shared<ServeArguments>();
   add_serve_arguments(sub, *a);
   sub.footer(

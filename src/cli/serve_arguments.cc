@@ -11,14 +11,14 @@
 namespace mlxcel {
 namespace {
 
-void add_bytes(CLI::App& sub, const char* flag, int64_t& value, const char* text) {
-  sub.add_option_function<std::string>(
+void add_bytes(CommandLine& sub, const char* flag, int64_t& value, const char* text) {
+  sub.add_option_function(
          flag, [&value](const std::string& t) { value = bytes_of(t).value_or(0); }, text)
       ->type_name("BYTES")
       ->check(bytes_domain);
 }
 
-void add_network_arguments(CLI::App& sub, ServeArguments& a) {
+void add_network_arguments(CommandLine& sub, ServeArguments& a) {
   server::HttpOptions& http = a.server.http;
   sub.add_option("--host", http.host,
                  "Address to listen on; a path that ends in .sock: a unix socket")
@@ -26,7 +26,7 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
       ->capture_default_str();
   sub.add_option("--port", http.port, "TCP port; 0: any free one")
       ->capture_default_str()
-      ->check(CLI::Range(0, 65535));
+      ->range(0, 65535);
   sub.add_option("--api-key", a.api_keys, "A key that requests must bring; may be repeated")
       ->delimiter(',')
       ->take_all()
@@ -45,61 +45,61 @@ void add_network_arguments(CLI::App& sub, ServeArguments& a) {
       ->capture_default_str();
   sub.add_option("--threads-http", http.threads, "Threads for connections and tokenizing")
       ->capture_default_str()
-      ->check(CLI::Range(1, 256));
+      ->range(1, 256);
   sub.add_option("--max-connections", http.max_connections, "More wait to be accepted")
       ->capture_default_str()
-      ->check(CLI::Range(1, 65536));
+      ->range(1, 65536);
   sub.add_option("--max-body", a.body_mebibytes, "MiB of a request's body at most")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->range(1, 1024);
   sub.add_option("--sse-ping-interval", a.ping_time,
                  "Seconds between pings of a silent stream; 0: none")
       ->capture_default_str()
-      ->check(CLI::Range(0, 86400));
+      ->range(0, 86400);
   sub.add_option("--keep-alive", a.idle_time, "Seconds that an idle connection stays open")
       ->capture_default_str()
-      ->check(CLI::Range(1, 86400));
+      ->range(1, 86400);
 }
 
-void add_models_arguments(CLI::App& sub, ServeArguments& a) {
+void add_models_arguments(CommandLine& sub, ServeArguments& a) {
   server::SettingValues& s = a.server.settings;
   sub.add_option("--models-dir", a.models_dir,
                  "Serve every model of this folder: each is loaded when a request names it");
   sub.add_option("--models-max", s.models_max,
                  "Models loaded at once, least recently used go first; 0: any number")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 16));
+      ->range(0, 1 << 16);
   add_bytes(sub, "--models-memory", s.models_memory,
             "Bytes that loaded models may take together, e.g. 8G (default: what is free)");
   sub.add_option(
          "--sleep-idle-seconds", s.sleep_idle_seconds,
          "Unload a model that nobody asked for so long; the next request loads it; -1: never")
       ->capture_default_str()
-      ->check(CLI::Range(-1, 1 << 30));
+      ->range(-1, 1 << 30);
 }
 
-void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
+void add_scheduling_arguments(CommandLine& sub, ServeArguments& a) {
   sub.add_option("--parallel", a.parallel, "Requests that run at once")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+      ->range(1, 4096);
   sub.add_option("--prefill-chunk-size", a.prefill_chunk, "Rows of one prompt in a step at most")
       ->capture_default_str()
-      ->check(CLI::Range(1, 65536));
+      ->range(1, 65536);
   sub.add_option("--max-batch-prefill", a.batch_prefill,
                  "Prompt rows of a step, in chunks: others wait at most this long")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+      ->range(1, 64);
   sub.add_option("--max-queue-depth", a.server.settings.max_queue_depth,
                  "Requests that may wait; more get 429 and Retry-After")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
+      ->range(0, 1 << 20);
   sub.add_option("--request-timeout", a.server.settings.request_timeout,
                  "Seconds after which a request ends")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
+      ->range(1, 1 << 24);
   sub.add_option("--drain-timeout", a.drain_time, "Seconds for running requests after SIGTERM")
       ->capture_default_str()
-      ->check(CLI::Range(0, 86400));
+      ->range(0, 86400);
   add_bytes(sub, "--kv-cache-budget", a.kv_bytes,
             "Bytes of KV, e.g. 512M (default: what all requests may need and memory holds)");
   add_bytes(sub, "--prompt-cache-capacity-bytes", a.cache_bytes,
@@ -107,7 +107,7 @@ void add_scheduling_arguments(CLI::App& sub, ServeArguments& a) {
             "nobody uses)");
   sub.add_option("--slot-save-path", a.server.api.slot_folder,
                  "Folder where POST /slots/N?action=save keeps the KV of a slot, for restore")
-      ->check(CLI::ExistingDirectory);
+      ->existing_directory();
   sub.add_flag("--no-prompt-cache", a.no_prefix_cache, "Do not reuse the KV of equal beginnings");
 }
 
@@ -120,17 +120,17 @@ std::string tool_parser_domain(const std::string& name) {
   return cat(kAboutValue, name, ": expected one of ", all, "; for example ", nearest(name, names));
 }
 
-void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
+void add_chat_arguments(CommandLine& sub, ServeArguments& a) {
   sub.add_option("--chat-template-file", a.template_file, "A Jinja template instead of the model's")
       ->check(readable_file);
   sub.add_option("--tool-parser", a.dialect,
                  "How the model writes tool calls and reasoning (default: told by the template)")
       ->check(tool_parser_domain);
-  sub.add_option_function<std::string>(
+  sub.add_option_function(
          "--reasoning-format",
          [&a](const std::string& format) { a.raw_reasoning = format == "none"; },
          "none: reasoning stays in the content; deepseek, auto: apart, as reasoning_content")
-      ->check(CLI::IsMember({"none", "deepseek", "auto"}));
+      ->one_of({"none", "deepseek", "auto"});
   server::SettingValues& s = a.server.settings;
   const auto usual = [&](const char* flag, auto& value, auto SamplingParams::*field,
                          const char* text) {
@@ -150,7 +150,7 @@ void add_chat_arguments(CLI::App& sub, ServeArguments& a) {
 
 }  // namespace
 
-void add_serve_arguments(CLI::App& sub, ServeArguments& a) {
+void add_serve_arguments(CommandLine& sub, ServeArguments& a) {
   add_model_arguments(sub, a.model);
   add_offline_argument(sub, a.offline);
   sub.add_option("-a,--alias", a.aliases,
@@ -160,7 +160,7 @@ void add_serve_arguments(CLI::App& sub, ServeArguments& a) {
       ->allow_extra_args(false);
   sub.add_option("-c,--ctx-size", a.model.context,
                  "Tokens of prompt and answer together (default: the model's)")
-      ->check(CLI::Range(2, 1 << 27));
+      ->range(2, 1 << 27);
   add_models_arguments(sub, a);
   add_network_arguments(sub, a);
   add_scheduling_arguments(sub, a);

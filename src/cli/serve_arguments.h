@@ -26,6 +26,6 @@ struct ServeArguments {
   int body_mebibytes = 16;
 };
 
-void add_serve_arguments(CLI::App& sub, ServeArguments& a);
+void add_serve_arguments(CommandLine& sub, ServeArguments& a);
 
 }  // namespace mlxcel

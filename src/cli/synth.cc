@@ -111,16 +111,15 @@ Result<int> run(const SynthArguments& a) {
 
 }  // namespace
 
-Run add_synth(CLI::App& sub) {
+Run add_synth(CommandLine& sub) {
   auto a = std::make_shared<SynthArguments>();
-  sub.add_option("--preset", a->preset, "Of a model that is known")
-      ->check(CLI::IsMember(preset_names()));
+  sub.add_option("--preset", a->preset, "Of a model that is known")->one_of(preset_names());
   sub.add_option("--config", a->config, "A config.json instead")->check(readable_file);
   sub.add_option("--bits", a->options.bits, "Of a weight; 16: bf16")
-      ->check(CLI::IsMember({"2", "3", "4", "5", "6", "8", "16"}))
+      ->one_of({"2", "3", "4", "5", "6", "8", "16"})
       ->capture_default_str();
   sub.add_option("--group-size", a->options.group_size, "Weights that share a scale")
-      ->check(CLI::IsMember({"32", "64", "128"}))
+      ->one_of({"32", "64", "128"})
       ->capture_default_str();
   sub.add_option("--seed", a->options.seed, "The same seed gives the same bytes")
       ->capture_default_str();

@@ -54,7 +54,7 @@ Result<int> run(const TemplateArguments& a) {
 
 }  // namespace
 
-Run add_template(CLI::App& sub) {
+Run add_template(CommandLine& sub) {
   auto a = std::make_shared<TemplateArguments>();
   auto* model = sub.add_option("-m,--model", a->model,
                                "A .gguf file, a folder, or OWNER/NAME of a stored model");

@@ -73,7 +73,7 @@ Result<int> run(const TokenizeArguments& a) {
 
 }  // namespace
 
-Run add_tokenize(CLI::App& sub) {
+Run add_tokenize(CommandLine& sub) {
   auto a = std::make_shared<TokenizeArguments>();
   sub.add_option("-m,--model", a->model, "A .gguf file, a folder, or OWNER/NAME of a stored model");
   sub.add_option("text", a->text, "The text (default: standard input)");

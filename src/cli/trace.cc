@@ -77,33 +77,33 @@ Result<int> compare(const TraceCompareArguments& a) {
   return a.most >= 0 && share > a.most ? 1 : 0;
 }
 
-Run add_trace_compare(CLI::App& sub) {
+Run add_trace_compare(CommandLine& sub) {
   auto a = std::make_shared<TraceCompareArguments>();
   sub.add_option("reference", a->reference, "A trace")->required();
   sub.add_option("other", a->other, "Another of the same tokens and width")->required();
   sub.add_option("--gap", a->gap, "Between the reference's first and second logit: decided above")
-      ->check(CLI::Range(0.0, 1e6))
+      ->range(0.0, 1e6)
       ->capture_default_str();
   sub.add_option("--most", a->most,
                  "Exit with 1 if a larger share of the decided positions disagrees")
-      ->check(CLI::Range(0.0, 1.0));
+      ->range(0.0, 1.0);
   sub.footer("Example: mlxcel trace compare reference.tsv other.tsv --most 0.01");
   return [a] { return compare(*a); };
 }
 
 }  // namespace
 
-Run make_trace_command(CLI::App& sub, const TextToIds& to_ids) {
+Run make_trace_command(CommandLine& sub, const TextToIds& to_ids) {
   auto a = std::make_shared<TraceArguments>();
   add_model_arguments(sub, a->model);
-  CLI::App* nested = sub.add_subcommand("compare", "What two traces say about each other");
+  CommandLine* nested = sub.add_command("compare", "What two traces say about each other");
   const Run run_compare = add_trace_compare(*nested);
   sub.add_option("MODEL", a->model.model, "The checkpoint");
   sub.add_option("CORPUS", a->corpus,
                  to_ids ? "A text; token ids if its name ends in .i32 or with --ids"
                         : "Token ids: text, or raw little-endian int32 if its name ends in .i32");
   const auto number = [&](const char* name, int& value, int low, const char* text) {
-    sub.add_option(name, value, text)->check(CLI::Range(low, 1 << 20))->capture_default_str();
+    sub.add_option(name, value, text)->range(low, 1 << 20)->capture_default_str();
   };
   number("CHUNK", a->options.chunk, 1, "Rows of a forward: a verify block's, 1 for decode");
   number("MAX_CHUNKS", a->options.max_chunks, 1, "Forwards traced");
@@ -120,6 +120,6 @@ Run make_trace_command(CLI::App& sub, const TextToIds& to_ids) {
   };
 }
 
-Run add_core_trace(CLI::App& sub) { return make_trace_command(sub, {}); }
+Run add_core_trace(CommandLine& sub) { return make_trace_command(sub, {}); }
 
 }  // namespace mlxcel

@@ -163,15 +163,13 @@ Result<int> run(const TuneArguments& a) {
 
 }  // namespace
 
-Run add_tune(CLI::App& sub) {
+Run add_tune(CommandLine& sub) {
   auto a = std::make_shared<TuneArguments>();
   a->file = "tune.json";
   sub.add_option("-m,--model", a->model, "Whose shapes (default: the default model)");
   sub.add_option("-o,--output", a->file, "The file that remembers; its other entries stay")
       ->capture_default_str();
-  sub.add_option("--samples", a->samples, "Of each variant")
-      ->check(CLI::Range(5, 1000))
-      ->capture_default_str();
+  sub.add_option("--samples", a->samples, "Of each variant")->range(5, 1000)->capture_default_str();
   sub.footer(
       "The default stays unless another is faster by three standard deviations and 1 %.\n"
       "MLXCEL_TUNE=FILE makes every command use what was found for this machine and build.\n"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -13,29 +12,6 @@
 
 namespace mlxcel {
 namespace {
-
-// Whether all of `text` is a number of type T.
-template <class T>
-bool is_number(const std::string& text) {
-  T value;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// A check that refuses what is no number, with one that is.
-template <class T>
-CLI::Option* expect_number(CLI::Option* option) {
-  const std::string usual = option->get_default_str();
-  const std::string instead = is_number<T>(usual) ? usual : "1";
-  return option->check([instead](const std::string& text) -> std::string {
-    if (is_number<T>(text)) return "";
-    using Limits = std::numeric_limits<T>;
-    const std::string expected =
-        Limits::is_integer ? cat("a whole number from ", Limits::min(), " to ", Limits::max())
-                           : std::string("a number");
-    return cat("expected ", expected, ", found \"", text, "\"; for example ", instead);
-  });
-}
 
 // "1000000.000000" -> "1000000"
 std::string shortest(std::string number) {
@@ -81,9 +57,9 @@ constexpr Foreign kForeignCommands[] = {
 };
 
 // What the user may have meant by an unknown word.
-std::string suggestion(const std::string& text, const CLI::App& app) {
+std::string suggestion(const std::string& text, const CommandFacts& command, bool at_root) {
   const std::string word = text.substr(0, text.find('='));
-  if (app.get_parent() == nullptr) {
+  if (at_root) {
     for (const Foreign& f : kForeignCommands) {
       if (word == f.theirs) return cat("; here it is ", f.ours);
     }
@@ -93,16 +69,23 @@ std::string suggestion(const std::string& text, const CLI::App& app) {
     for (const Foreign& f : kForeign) {
       if (word == f.theirs) return cat("; here it is ", f.ours);
     }
-    for (const CLI::Option* o : app.get_options()) {
-      for (const std::string& n : o->get_lnames()) known.push_back("--" + n);
+    for (const OptionFacts& o : command.options) {
+      for (const std::string& n : o.names) {
+        if (n.starts_with("--")) known.push_back(n);
+      }
     }
   } else {
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-      known.push_back(sub->get_name());
+    for (const CommandFacts& c : command.commands) known.push_back(c.name);
   }
   const std::string best = nearest(word, known);
   const int far = std::clamp(static_cast<int>(word.size()) / 2 + 1, 2, 4);
   return best.empty() || edit_distance(word, best) >= far ? "" : cat("; did you mean ", best, "?");
+}
+
+bool takes_prompt(const CommandFacts& command) {
+  return std::any_of(command.options.begin(), command.options.end(), [](const OptionFacts& o) {
+    return std::find(o.names.begin(), o.names.end(), "--prompt") != o.names.end();
+  });
 }
 
 std::string listed(std::string names) {
@@ -162,28 +145,18 @@ std::string about_value(const std::string& said) {
 
 }  // namespace
 
-void check_values(CLI::App& app) {
-  for (CLI::Option* o : app.get_options()) {
-    if (o->check_lname("model")) o->check(no_empty_text);
-    const std::string type = o->get_type_name();
-    if (type.starts_with("UINT")) expect_number<uint64_t>(o);
-    if (type.starts_with("INT")) expect_number<int64_t>(o);
-    if (type.starts_with("FLOAT")) expect_number<double>(o);
-  }
-  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) check_values(*sub);
-}
-
-std::string usage_error(const CLI::ParseError& e, const CLI::App& root, const CLI::App& used) {
-  std::vector<std::string> words = used.remaining();
-  if (!words.empty()) return unknown_word(words.front(), root, used);
-  std::string said = about_value(e.what());
+std::string usage_error(const Reading& refused, const CommandFacts& root,
+                        const CommandFacts& used) {
+  if (refused.unknown_word) return unknown_word(*refused.unknown_word, root, used);
+  std::string said = about_value(refused.complaint);
   constexpr std::string_view kNothing = " = :";
   if (const size_t at = said.find(kNothing); at != said.npos)
     said.replace(at, kNothing.size(), " = \"\":");
   return said;
 }
 
-std::string unknown_word(const std::string& word, const CLI::App& root, const CLI::App& used) {
+std::string unknown_word(const std::string& word, const CommandFacts& root,
+                         const CommandFacts& used) {
   const bool at_root = &used == &root;
   if (word.empty()) return cat("\"\": ", at_root ? "no such command" : "not expected here");
   // A long text is more often a prompt without its option than a slip.
@@ -191,8 +164,8 @@ std::string unknown_word(const std::string& word, const CLI::App& root, const CL
   const std::string shown = word.size() > kLong ? word.substr(0, kLong) + "..." : word;
   const bool option = word.starts_with("-") && word != "-";
   const char* what = option ? "no such option" : at_root ? "no such command" : "not expected here";
-  std::string hint = suggestion(word, at_root ? root : used);
-  if (hint.empty() && !option && !at_root && used.get_option_no_throw("--prompt") != nullptr)
+  std::string hint = suggestion(word, used, at_root);
+  if (hint.empty() && !option && !at_root && takes_prompt(used))
     hint = "; a prompt needs -p before it";
   return cat(shown, ": ", what, hint);
 }

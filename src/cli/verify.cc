@@ -148,21 +148,21 @@ Result<int> run(const VerifyArguments& a) {
 
 }  // namespace
 
-Run add_verify(CLI::App& sub) {
+Run add_verify(CommandLine& sub) {
   auto a = std::make_shared<VerifyArguments>();
   add_model_arguments(sub, a->model);
   sub.add_option("--prompt-tokens", a->options.prompt_tokens, "Tokens of each subject's prompt")
-      ->check(CLI::Range(2, 4096))
+      ->range(2, 4096)
       ->capture_default_str();
   sub.add_option("-n,--answer-tokens", a->options.answer_tokens, "Tokens of each answer")
-      ->check(CLI::Range(1, 4096))
+      ->range(1, 4096)
       ->capture_default_str();
   sub.add_option("--deep-tokens", a->options.deep_tokens,
                  "Tokens of the depth axis' prompt; 0: no such axis")
-      ->check(CLI::Range(0, 1 << 20))
+      ->range(0, 1 << 20)
       ->capture_default_str();
   sub.add_option("--combinations", a->options.combinations, "Random combinations of all axes")
-      ->check(CLI::Range(0, 1000000))
+      ->range(0, 1000000)
       ->capture_default_str();
   sub.add_option("--seed", a->options.seed, "Seed of prompts, neighbours and combinations")
       ->capture_default_str();

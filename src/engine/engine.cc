@@ -128,7 +128,10 @@ bool Engine::step() {
   try {
     run_step();
     publish();
+    failed_steps_ = 0;
   } catch (const DeviceError& e) {  // the only catch: the device failed these requests
+    failed_steps_++;
+    device_failure_ = e.message;
     for (const PlannedRows& p : plan_)
       if (!p.sequence->finished) finish(*p.sequence, FinishReason::kError, e.message);
   }
@@ -366,6 +369,9 @@ Status Engine::check_integrity() const {
   if (scheduler_.running() + scheduler_.waiting() != sequences_.size())
     return Error{Code::kCorrupt, cat("engine: ", sequences_.size(), " sequences, scheduled ",
                                      scheduler_.running() + scheduler_.waiting())};
+  if (failed_steps_ >= kFailedSteps)
+    return Error{Code::kDevice, cat("engine: the device failed ", failed_steps_,
+                                    " steps in a row: ", device_failure_)};
   return Ok{};
 }
 

@@ -96,7 +96,9 @@ class Engine {
   EngineStats stats() const;
   const EngineOptions& options() const { return options_; }
   void clear_prefix_cache() { kv_.clear_prefix_cache(); }
-  // No page leaked, every count equal to the tables, nobody starved.
+  // No page leaked, every count equal to the tables, nobody starved, and the device did not fail
+  // the last kFailedSteps steps.
+  static constexpr int kFailedSteps = 3;
   Status check_integrity() const;
 
  private:
@@ -129,6 +131,8 @@ class Engine {
   std::vector<RequestId> expired_;    // scratch
   size_t with_deadline_ = 0;          // sequences that have one
   EngineStats stats_;
+  int failed_steps_ = 0;        // the last ones, in a row
+  std::string device_failure_;  // of the last of them
 
   // The step being run; the memory is kept from step to step.
   std::vector<PlannedRows> plan_;

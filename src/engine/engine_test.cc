@@ -179,6 +179,27 @@ TEST_F(EngineTest, ADeviceErrorFailsItsStepOnly) {
   EXPECT_EQ(later.tokens, oracle_.answer(r, 5, 64));
 }
 
+// Whoever watches the process (/health) learns that it should be started again.
+TEST_F(EngineTest, ADeviceThatOnlyFailsIsUnsound) {
+  const auto fail = [&] {
+    Heard h;
+    ASSERT_TRUE(engine().submit(listen(request({1, 2, 3}, 20), h)));
+    backend_.fail_in = 0;
+    engine().run_all();
+    EXPECT_EQ(h.ends.at(0).reason, FinishReason::kError);
+  };
+  for (int i = 1; i < Engine::kFailedSteps; i++) fail();
+  EXPECT_TRUE(engine().check_integrity());
+  Heard fine;
+  ASSERT_TRUE(engine().submit(listen(request({1, 2, 3}, 2), fine)));
+  engine().run_all();
+  for (int i = 1; i < Engine::kFailedSteps; i++) fail();
+  EXPECT_TRUE(engine().check_integrity());  // a step between them went well
+  fail();
+  EXPECT_NE(engine().check_integrity().error().message.find("3 steps in a row: page: planted"),
+            std::string::npos);
+}
+
 TEST_F(EngineTest, CancelAtAnyMoment) {
   for (int when = 0; when < 12; when++) {
     Heard h;

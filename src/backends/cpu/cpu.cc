@@ -456,8 +456,8 @@ Result<CpuOptions> cpu_options_from_environment() {
     return Error{Code::kInvalid,
                  cat("MLXCEL_CPU_KV: expected f16, bf16 or int8, found \"", kv, "\"")};
   }
-  const std::string fused = environment("MLXCEL_FUSED_ROPE_APPEND");
-  if (!fused.empty()) options.fused_rope_append = fused != "0";
+  TRY(options.fused_rope_append,
+      environment_switch("MLXCEL_FUSED_ROPE_APPEND", options.fused_rope_append));
   return options;
 }
 
