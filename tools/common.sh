@@ -34,8 +34,9 @@ failed() {
 jobs() {
   local cores memory
   cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN || echo 2)
-  memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo 2>/dev/null || echo 0)
-  [ "${memory:-0}" -ge 1 ] && [ "$memory" -lt "$cores" ] && cores=$memory
+  memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo 2>/dev/null || echo 1000)
+  [ "$memory" -ge 1 ] || memory=1
+  [ "$memory" -ge "$cores" ] || cores=$memory
   echo "${MLXCEL_JOBS:-$cores}"
 }
 

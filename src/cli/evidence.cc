@@ -32,8 +32,11 @@ std::vector<std::string> documents(const std::string& root) {
   std::vector<std::string> all;
   std::error_code error;
   if (fs::exists(fs::path(root) / "README.md", error)) all.push_back("README.md");
-  for (const auto& e : fs::recursive_directory_iterator(fs::path(root) / "docs", error)) {
-    if (e.path().extension() == ".md") all.push_back(fs::relative(e.path(), root).string());
+  constexpr auto kSkip = fs::directory_options::skip_permission_denied;
+  fs::recursive_directory_iterator at(fs::path(root) / "docs", kSkip, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    if (at->path().extension() == ".md")
+      all.push_back(at->path().lexically_relative(root).string());
   }
   std::sort(all.begin(), all.end());
   return all;

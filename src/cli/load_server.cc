@@ -58,7 +58,10 @@ Result<std::unique_ptr<LoadServer>> open_load_server(const LoadTarget& target, s
   for (size_t at; (at = command.find("{port}")) != std::string::npos;)
     command.replace(at, 6, std::to_string(port));
   server->target.url = cat("http://127.0.0.1:", port);
-  server->log = (fs::temp_directory_path() / cat("mlxcel-bench-serve-", port, ".log")).string();
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (error) return Error{Code::kIo, cat("TMPDIR: ", error.message())};
+  server->log = (folder / cat("mlxcel-bench-serve-", port, ".log")).string();
   auto process = BackgroundProcess::start(command, server->log);
   if (!process) return process.error();
   server->process.emplace(std::move(*process));

@@ -1,6 +1,7 @@
 #include "cli/open_model.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "backends/dry/dry.h"
 #include "base/buffer.h"
 #include "base/cat.h"
+#include "base/environment.h"
 #include "cli/version.h"
 #include "evidence/machine.h"
 #include "evidence/store.h"
@@ -25,13 +27,12 @@ namespace {
 using MemoryNeed = std::function<Status(const Backend&)>;
 
 // What `mlxcel tune` found for this machine and build; "" without MLXCEL_TUNE or a fitting entry.
-std::string tuned_isa() {
-  const char* path = std::getenv("MLXCEL_TUNE");
-  if (path == nullptr) return "";
-  const auto text = read_whole(path);
-  if (!text) return "";
-  const auto table = TuneTable::parse(path, *text);
-  return table ? decode_variant(*table, machine_facts().cpu, commit()) : "";
+Result<std::string> tuned_isa() {
+  const std::string path = environment("MLXCEL_TUNE");
+  if (path.empty()) return std::string();
+  TRY(const std::string text, read_whole(path));
+  TRY(const TuneTable table, TuneTable::parse(path, text));
+  return decode_variant(table, machine_facts().cpu, commit());
 }
 
 VisitWeights visit(Family& family) {
@@ -55,6 +56,12 @@ Status open_cpu(const OpenOptions& options, OpenModel& m) {
   TRY(auto backend, make_cpu_backend(cpu));
   m.cpu = backend.get(), m.backend = std::move(backend);
   return choose_isa(options.isa);
+}
+
+// auto had a GPU and took the CPU: an answer that is tens of times slower does not go unexplained.
+Status open_cpu_instead(const OpenOptions& options, const Error& why, OpenModel& m) {
+  std::fprintf(stderr, "the GPU is not used: %s\n", why.message.c_str());
+  return open_cpu(options, m);
 }
 
 // N of "cuda:N", 0 of "cuda", -1 of anything else.
@@ -83,9 +90,10 @@ Status open_backend(const OpenOptions& options, const MemoryNeed& need, OpenMode
                  cat("--device: expected auto, cpu, cuda or cuda:N, found \"", device, "\"")};
   }
   auto backend = make_cuda_backend(cuda_options_from_environment(number));
-  if (!backend && automatic) return open_cpu(options, m);
+  if (!backend && automatic) return open_cpu_instead(options, backend.error(), m);
   if (!backend) return backend.error();
-  if (automatic && !need(**backend)) return open_cpu(options, m);
+  if (const Status fits = need(**backend); automatic && !fits)
+    return open_cpu_instead(options, fits.error(), m);
   m.backend = std::move(*backend);
   return Ok{};
 }
@@ -154,7 +162,10 @@ Status choose_isa(const std::string& wanted) {
   if (const char* variable = std::getenv("MLXCEL_ISA"); isa.empty() && variable != nullptr) {
     isa = variable, from = "MLXCEL_ISA";
   }
-  if (isa.empty()) isa = tuned_isa(), from = "MLXCEL_TUNE";
+  if (isa.empty()) {
+    TRY(isa, tuned_isa());
+    from = "MLXCEL_TUNE";
+  }
   if (isa.empty() || set_isa(isa)) return Ok{};
   return Error{Code::kInvalid, cat(from, " = ", isa, ": expected one of ", isa_names(),
                                    ", which this CPU attains")};

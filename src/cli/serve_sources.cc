@@ -159,7 +159,8 @@ Result<std::unique_ptr<server::ModelSource>> single_model(const ServeArguments& 
 Result<std::unique_ptr<server::ModelSource>> model_folder(const ServeArguments& a) {
   if (!a.model.model.empty())
     return Error{Code::kInvalid, "-m and --models-dir: expected one of them, found both"};
-  if (!fs::is_directory(a.models_dir))
+  std::error_code error;
+  if (!fs::is_directory(a.models_dir, error))
     return Error{Code::kNotFound, cat("--models-dir ", a.models_dir, ": expected a folder")};
   TRY(const int64_t memory, usable_memory(a.model.open));
   auto folder = std::make_unique<ModelFolder>(a, memory);

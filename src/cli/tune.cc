@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -26,7 +27,6 @@ namespace {
 struct TuneArguments {
   std::string model, file;
   int samples = 15;
-  bool json = false;
 };
 
 struct Shape {
@@ -123,8 +123,10 @@ std::vector<TuneVariant> measure(const Shape& s, int samples) {
 }
 
 Result<TuneTable> read_table(const std::string& path) {
-  if (auto text = read_text(path); text) return TuneTable::parse(path, *text);
-  return TuneTable{};
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) return TuneTable{};
+  TRY(const std::string text, read_text(path));
+  return TuneTable::parse(path, text);
 }
 
 Result<int> run(const TuneArguments& a) {

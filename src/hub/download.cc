@@ -104,7 +104,8 @@ class Job {
     TRY_OK(check_target());
     TRY_OK(choose());
     if (is_there()) {
-      fs::remove_all(staging_);
+      std::error_code ignored;
+      fs::remove_all(staging_, ignored);
       return Downloaded{target_.string(), repo_.commit, progress_.total, 0, true};
     }
     TRY_OK(reuse());
@@ -187,7 +188,8 @@ class Job {
       const fs::path path = staging_ / f.name();
       if (f.facts.hash.empty()) continue;
       const auto older = before_.files.find(f.name());
-      if (fs::exists(path, error)) continue;
+      if (size_of(path) == f.facts.size) continue;
+      fs::remove(path, error);  // cut short
       if (older != before_.files.end() && older->second == f.facts && take(target_ / f.name(), f))
         continue;
       take(fs::path(cache_folder(options_.repo)) / "blobs" / f.facts.hash, f);
@@ -200,9 +202,11 @@ class Job {
     const fs::path to = staging_ / f.name();
     std::error_code error;
     fs::create_hard_link(from, to, error);
-    if (error) {
-      fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-      if (error) fs::remove(to, error);
+    if (error) {  // another file system: under its name it is whole
+      const fs::path copy = to.string() + ".copy";
+      fs::copy_file(from, copy, fs::copy_options::overwrite_existing, error);
+      if (!error) fs::rename(copy, to, error);
+      if (error) fs::remove(copy, error);
     }
     const bool taken = fs::exists(to, error);
     if (taken && options_.verbose) notes()(cat(f.name(), ": from ", from.string()));

@@ -2,7 +2,7 @@
 //
 //   STORE/OWNER/NAME/          the model, with .mlxcel.json, which says what it is
 //   STORE/OWNER/.NAME.part/    on the way: whole files, and FILE.part; a later run goes on from
-//   here STORE/.locks/              one empty file for each model: one process at a time
+//                              here; locked by the one process that fills it
 #pragma once
 
 #include <cstdint>

@@ -40,6 +40,16 @@ bool has_amx() {
 }
 #endif
 
+#if defined(__x86_64__)
+// Highway's target of the VNNI kernels lets the compiler use these too. Cascade Lake and Cooper
+// Lake have VNNI without them.
+bool has_what_avx3_dl_is_compiled_for() {
+  return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq") &&
+         __builtin_cpu_supports("vaes") && __builtin_cpu_supports("vpclmulqdq");
+}
+#endif
+
 std::vector<Isa> detect() {
 #if defined(__x86_64__)
   std::vector<Isa> isas;
@@ -54,7 +64,7 @@ std::vector<Isa> detect() {
     return isas;
   }
   isas.push_back(Isa::kAvx512);
-  if (!__builtin_cpu_supports("avx512vnni")) return isas;
+  if (!__builtin_cpu_supports("avx512vnni") || !has_what_avx3_dl_is_compiled_for()) return isas;
   isas.push_back(Isa::kAvx512Vnni);
   if (has_amx()) isas.push_back(Isa::kAmx);
   return isas;
