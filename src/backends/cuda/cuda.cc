@@ -61,17 +61,26 @@ class Cuda final : public CudaBackend {
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
     return static_cast<int64_t>(free);
   }
+  // Done before the next step, within which a failing device may throw: plans are made outside.
   void copy_page(int group, PageId from, PageId to, int) override {
-    record(cuda_copy_page, CudaCopyPage{groups_[group].memory.as<uint16_t>(),
-                                        page_elements(groups_[group].spec), from, to});
-    if (step_ == nullptr) flush();
+    copies_.push_back(
+        {groups_[group].memory.as<uint16_t>(), page_elements(groups_[group].spec), from, to});
   }
   std::vector<KernelUse> take_kernel_use() override { return std::move(use_); }
 
   void begin(const Step& step) override {
+    // The engine need not run on the thread that opened the device.
+    cuda_must(cudaSetDevice(options_.device), "device");
     step_ = &step;
     norm_.reset(), product_.reset();
-    arena_.reset(), work_.restart(), rows_.reset();
+    // What a failed step left is forgotten, but not the copies that later steps rest on.
+    arena_.reset(), work_.restart(), rows_.reset(), sampler_.restart();
+    if (!copies_.empty()) {
+      for (const CudaCopyPage& copy : copies_) record(cuda_copy_page, copy);
+      flush();
+      copies_.clear();
+      work_.restart();
+    }
     data_.begin(step, static_cast<int>(groups_.size()), work_.upload());
   }
   void end() override {
@@ -323,6 +332,7 @@ class Cuda final : public CudaBackend {
   CudaSampler sampler_;
   CudaStepData data_;
   const Step* step_ = nullptr;
+  std::vector<CudaCopyPage> copies_;  // to do before the next step
   Arena arena_;
   CudaMemory memory_, last_sample_, partials_, counters_, scratch_;
   std::vector<Group> groups_;
@@ -340,7 +350,7 @@ const char* name(CudaFormat f) {
 
 Status Cuda::open_kv(std::span<const KvGroup> groups, std::span<const int32_t> pages,
                      const StepLimits& limits) {
-  groups_.clear(), loader_.release();
+  groups_.clear(), copies_.clear(), loader_.release();
   for (size_t i = 0; i < groups.size(); i++) {
     const KvGroup& g = groups[i];
     const int64_t chunks = cuda_key_dim(g.key_dim) / 32;

@@ -74,6 +74,14 @@ Result<CudaFacts> open_cuda_device(int device) {
                  cat("device cuda:", device, ": expected compute capability 8.0 or newer, found ",
                      p.major, ".", p.minor, " (", p.name, ")")};
   }
+#ifndef MLXCEL_CUDA_PTX
+  if (p.major != 9) {
+    return Error{Code::kUnsupported,
+                 cat("device cuda:", device, ": expected compute capability 9.0, for which this ",
+                     "build has code (-DMLXCEL_CUDA_PTX=ON adds others), found ", p.major, ".",
+                     p.minor, " (", p.name, ")")};
+  }
+#endif
   TRY_OK(cuda_status(cudaSetDevice(device), "device cuda: open"));
   return CudaFacts{p.name, p.major, p.minor};
 }

@@ -15,6 +15,7 @@ class CudaSampler {
   // Records the launches. `out` is written by finish().
   void push(CudaWork& work, const float* logits, int64_t vocab, std::span<const SampleRow> rows,
             std::span<Sample> out, int32_t* last_sample);
+  void restart() { pending_.clear(), used_ = 0; }  // a new step: nobody waits for the last one's
   // Waits for the samples of the step, if there are any.
   void finish(cudaStream_t stream);
 

@@ -52,7 +52,8 @@ Result<Plan> plan_of(const WeightSource& s) {
   }
   if (a.bits == 4 && a.group % 64 == 0 && a.scale_dtype == DType::kBF16)
     return Plan{CudaFormat::kAffine4};
-  if (a.bits == 4 && a.scale_dtype == DType::kF16) return Plan{CudaFormat::kCode4Half};
+  if (a.bits == 4 && a.group % 32 == 0 && a.scale_dtype == DType::kF16)
+    return Plan{CudaFormat::kCode4Half};
   const quant::Format* f =
       a.bits > 0 ? quant::find_affine(a.bits, a.group, a.scale_dtype) : quant::find(s.dtype);
   if (f == nullptr) {
