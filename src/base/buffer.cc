@@ -7,21 +7,12 @@
 #include <cstdio>
 
 #include "base/cat.h"
+#include "base/cgroup.h"
 
 namespace mlxcel {
 namespace {
 
 constexpr int64_t kHugePage = 2 << 20;
-
-// The number in a one-number file; -1 if there is none ("max").
-int64_t number_in(const char* path) {
-  std::FILE* file = std::fopen(path, "r");
-  if (file == nullptr) return -1;
-  int64_t value = -1;
-  if (std::fscanf(file, "%" SCNd64, &value) != 1) value = -1;
-  std::fclose(file);
-  return value;
-}
 
 }  // namespace
 
@@ -64,10 +55,7 @@ int64_t available_memory() {
     }
     std::fclose(file);
   }
-  const int64_t limit = number_in("/sys/fs/cgroup/memory.max"),
-                used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit >= 0 && used >= 0) available = std::min(available, std::max<int64_t>(0, limit - used));
-  return available;
+  return std::min(available, cgroup_memory_left("/sys/fs/cgroup", own_cgroup()));
 }
 
 }  // namespace mlxcel

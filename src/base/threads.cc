@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/cgroup.h"
 #include "base/check.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -58,19 +59,6 @@ int quota_in(const std::string& path) {
   const long long q = std::atoll(quota);
   return q <= 0 ? kNoQuota
                 : static_cast<int>(std::min<long long>(kNoQuota, (q + period - 1) / period));
-}
-
-// The process's cgroup as /proc tells it. In a container that is the root.
-std::string own_cgroup() {
-  std::string group;
-  std::FILE* file = std::fopen("/proc/self/cgroup", "r");
-  if (file == nullptr) return group;
-  char line[4096];
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::strncmp(line, "0::/", 4) == 0) group.assign(line + 3, std::strcspn(line + 3, "\n"));
-  }
-  std::fclose(file);
-  return group;
 }
 
 }  // namespace
