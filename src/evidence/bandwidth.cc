@@ -11,22 +11,24 @@
 namespace mlxcel {
 namespace {
 
-// Or of all words, in four streams of whole cache lines: enough misses in flight for one core.
+// Or of all words, in four streams of whole cache lines, each fetched ahead as the kernels do:
+// enough misses in flight for one core.
 uint64_t read_streams(const std::byte* p, int64_t bytes) {
+  using Words = uint64_t __attribute__((vector_size(16)));
+  constexpr int64_t kAhead = 1280;
   const int64_t part = bytes / 4 / 64 * 64;
-  uint64_t sum[4][8] = {};
+  Words sum[4] = {};
   for (int64_t i = 0; i < part; i += 64) {
     for (int s = 0; s < 4; s++) {
-      uint64_t line[8];
-      std::memcpy(line, p + s * part + i, 64);
-      for (int j = 0; j < 8; j++) sum[s][j] |= line[j];
+      const std::byte* at = p + s * part + i;
+      __builtin_prefetch(at + kAhead);  // beyond the end too: it cannot fault
+      Words line[4];
+      std::memcpy(line, at, 64);
+      sum[s] |= (line[0] | line[1]) | (line[2] | line[3]);
     }
   }
-  uint64_t all = 0;
-  for (const auto& stream : sum) {
-    for (const uint64_t word : stream) all |= word;
-  }
-  return all;
+  const Words all = (sum[0] | sum[1]) | (sum[2] | sum[3]);
+  return all[0] | all[1];
 }
 
 // One thread is timed by the processor time that it used: others then cost only the caches.
@@ -51,17 +53,27 @@ Result<ReadBandwidth> ReadBandwidth::open(int threads, int64_t cache_bytes) {
   return ReadBandwidth(std::move(buffer), threads);
 }
 
-double ReadBandwidth::measure(int passes) {
+double ReadBandwidth::measure_working_set(int64_t working_set, int passes) {
+  const int64_t least = 256 * int64_t{threads_};
+  const int64_t bytes = std::clamp(working_set, least, buffer_.size());
+  if (bytes < buffer_.size()) best_of(1, bytes, 1);  // into the caches
+  return best_of(passes, bytes, std::max<int64_t>(1, buffer_.size() / bytes));
+}
+
+// `times` times the first `bytes` bytes are a pass.
+double ReadBandwidth::best_of(int passes, int64_t bytes, int64_t times) {
   ThreadTeam team(threads_);
   std::vector<uint64_t> sums(static_cast<size_t>(threads_) * 8);  // a cache line each
   double best = 0;
   for (int i = 0; i < passes; i++) {
     const double start = now(threads_);
     team.run([&](int t, int n) {
-      const int64_t part = buffer_.size() / n / 256 * 256;
-      sums[static_cast<size_t>(t) * 8] += read_streams(buffer_.data() + t * part, part);
+      const int64_t part = bytes / n / 256 * 256;
+      for (int64_t j = 0; j < times; j++)
+        sums[static_cast<size_t>(t) * 8] += read_streams(buffer_.data() + t * part, part);
     });
-    best = std::max(best, static_cast<double>(buffer_.size()) / (now(threads_) - start));
+    const auto read = static_cast<double>(bytes * times);
+    best = std::max(best, read / (now(threads_) - start));
   }
   uint64_t all = 0;
   for (const uint64_t s : sums) all |= s;

@@ -15,11 +15,16 @@ class ReadBandwidth {
   static Result<ReadBandwidth> open(int threads, int64_t cache_bytes);
 
   // Bytes per second of the best of `passes` passes: disturbances only slow a pass down.
-  double measure(int passes = 3);
+  double measure(int passes = 3) { return best_of(passes, bytes(), 1); }
+  // The same where only `working_set` bytes are read, again and again, as a model's steps do: what
+  // fits into a cache is then read from there. A pass reads about as much as one of `measure`.
+  double measure_working_set(int64_t working_set, int passes = 3);
   int64_t bytes() const { return buffer_.size(); }
 
  private:
   ReadBandwidth(Buffer buffer, int threads) : buffer_(std::move(buffer)), threads_(threads) {}
+
+  double best_of(int passes, int64_t bytes, int64_t times);
 
   Buffer buffer_;
   int threads_;

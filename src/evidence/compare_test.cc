@@ -206,6 +206,36 @@ TEST(Compare, Drops) {
   EXPECT_NE(drop_of(c, "unsteady").find("NOT_PUBLISHABLE"), std::string::npos);
 }
 
+TEST(Compare, OtherWorkIsDropped) {
+  const std::string columns[] = {"batch", "width", "mode", "rotation", "texts"};
+  const std::string ours[] = {"1", "1", "warm", "1", "4"};
+  const std::string other[] = {"8", "4", "cold", "12", "9"};
+  std::string header =
+      "model,prompt_tokens,generated_tokens,decode_tok_s,date,hardware,mlxcel_commit";
+  for (const std::string& c : columns) header += "," + c;
+  // The same work of each model but for the column that it is named after.
+  const auto rows = [&](const std::string& date, bool differ) {
+    std::string text = header + "\n";
+    for (const std::string& model : columns) {
+      text += model + ",512,128,100," + date + ",m5max,0123abcd";
+      for (size_t i = 0; i < std::size(columns); i++)
+        text += "," + (differ && columns[i] == model ? other[i] : ours[i]);
+      text += "\n";
+    }
+    return text + "same,512,128,100," + date + ",m5max,0123abcd,1,1,warm,1,4\n";
+  };
+  const auto read = [](const std::string& file, const std::string& text) {
+    const auto t = parse_table(file, text);
+    EXPECT_TRUE(t) << (t ? "" : t.error().message);
+    return *t;
+  };
+  const auto c =
+      compared(read(kBefore, rows("2026-09-06", false)), read(kAfter, rows("2026-09-09", true)));
+  ASSERT_EQ(c.pairs.size(), 1u);
+  for (size_t i = 0; i < std::size(columns); i++)
+    EXPECT_EQ(drop_of(c, columns[i]), columns[i] + " " + ours[i] + " against " + other[i]);
+}
+
 TEST(Compare, SupersededRowsAreWarnedOf) {
   const BenchTable before = table(kBefore, row("a", 100, "2026-09-06"));
   const BenchTable after = table(kAfter, row("a", 110, "2026-09-09"));

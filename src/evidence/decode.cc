@@ -57,7 +57,7 @@ class DecodeBench {
     return Ok{};
   }
 
-  Result<Rep> rep() { return o_.width > 1 ? blocks() : tokens(); }
+  Result<Rep> pass() { return o_.width > 1 ? blocks() : tokens(); }
 
  private:
   static constexpr int kChunk = 512;
@@ -167,6 +167,35 @@ Status check(const DecodeOptions& o) {
   return Ok{};
 }
 
+void count_bytes(const MeasuredModel& model, const DecodeOptions& o, DecodeResult& r) {
+  r.weight_bytes = model.weight_bytes_per_step();
+  for (int i = 1; i <= o.gen_tokens; i++)
+    r.kv_bytes += static_cast<double>(model.kv_bytes(o.prompt_tokens + i)) / o.gen_tokens;
+  // A block's rows share one read of their sequence's KV.
+  const double step = static_cast<double>(r.weight_bytes) + o.batch * r.kv_bytes;
+  r.step_bytes = static_cast<int64_t>(step);
+  r.bytes_per_token = step / (o.batch * o.width);
+}
+
+// Adds an entry to each list of `r`.
+Status repetition(DecodeBench& bench, const DecodeOptions& o, DecodeResult& r) {
+  std::vector<double> prefill, decode, first, cpu;
+  for (int i = 0; i < o.passes; i++) {
+    TRY(const Rep rep, bench.pass());
+    const auto decoded = static_cast<double>(rep.decoded);
+    prefill.push_back(o.batch * o.prompt_tokens / rep.prefill_s);
+    decode.push_back(decoded / rep.decode_s);
+    first.push_back(rep.first_token_s), cpu.push_back(rep.decode_cpu_s / decoded);
+  }
+  r.pass_prefill_tok_s.insert(r.pass_prefill_tok_s.end(), prefill.begin(), prefill.end());
+  r.pass_decode_tok_s.insert(r.pass_decode_tok_s.end(), decode.begin(), decode.end());
+  r.prefill_tok_s.push_back(median(std::move(prefill)));
+  r.decode_tok_s.push_back(median(std::move(decode)));
+  r.first_token_s.push_back(median(std::move(first)));
+  r.cpu_s_per_token.push_back(median(std::move(cpu)));
+  return Ok{};
+}
+
 }  // namespace
 
 std::vector<int32_t> prompt_ids(int64_t vocab, uint64_t seed, int64_t count) {
@@ -183,30 +212,19 @@ Result<DecodeResult> bench_decode(MeasuredModel& model, const DecodeOptions& o, 
   TRY(ReadBandwidth bandwidth, ReadBandwidth::open(model.threads(), cache_bytes));
   DecodeBench bench(model, o);
   TRY_OK(bench.open());
-  DecodeResult r;
+  DecodeResult r, unused;
   r.read_buffer_bytes = bandwidth.bytes();
+  count_bytes(model, o, r);
   for (int i = 0; i <= o.reps; i++) {
     if (o.cooldown_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(o.cooldown_s));
     const double read = bandwidth.measure();
-    TRY(const Rep rep, bench.rep());
-    if (i > 0) {
-      const auto decoded = static_cast<double>(rep.decoded);
-      r.read_bytes_s.push_back(read);
-      r.prefill_tok_s.push_back(o.batch * o.prompt_tokens / rep.prefill_s);
-      r.first_token_s.push_back(rep.first_token_s);
-      r.decode_tok_s.push_back(decoded / rep.decode_s);
-      r.cpu_s_per_token.push_back(rep.decode_cpu_s / decoded);
-    }
+    const double step_read = bandwidth.measure_working_set(r.step_bytes);
+    TRY_OK(repetition(bench, o, i == 0 ? unused : r));
+    if (i > 0) r.read_bytes_s.push_back(read), r.step_read_bytes_s.push_back(step_read);
     if (on_rep && !on_rep(i)) break;
   }
   if (r.decode_tok_s.empty()) return Error{Code::kCancelled, "bench decode: interrupted"};
-  r.weight_bytes = model.weight_bytes_per_step();
-  for (int i = 1; i <= o.gen_tokens; i++)
-    r.kv_bytes += static_cast<double>(model.kv_bytes(o.prompt_tokens + i)) / o.gen_tokens;
-  const double rows = o.batch * o.width;
-  // A block's rows share one read of their sequence's KV.
-  r.bytes_per_token = (static_cast<double>(r.weight_bytes) + o.batch * r.kv_bytes) / rows;
-  r.limit_fraction = median(r.decode_tok_s) * r.bytes_per_token / median(r.read_bytes_s);
+  r.limit_fraction = median(r.decode_tok_s) * r.bytes_per_token / median(r.step_read_bytes_s);
   r.peak_memory_bytes = peak_memory();
   return r;
 }

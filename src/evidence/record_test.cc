@@ -115,7 +115,11 @@ TEST(Record, Refusals) {
                    r.at("metrics").at("decode_tok_s").as_object()["samples"] =
                        json::array{100.0, 101.0, 120.0};
                  }),
-                 "spread");
+                 "decode_tok_s.spread: expected");
+  expect_problem(problems_after([](json::object& r) {
+                   r.at("run").as_object()["refusals"] = json::array{"contention"};
+                 }),
+                 "run.refusals: contradict");
   for (const char* path : {"/home/x/model.gguf", "-m=/srv/x", "see /etc/passwd"}) {
     expect_problem(problems_after([&](json::object& r) { r["command"] = path; }), "absolute path");
   }

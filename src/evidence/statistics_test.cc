@@ -38,6 +38,10 @@ TEST(Statistics, BiasOfTheNullArmIsNoise) {
   const std::vector<double> null(20, 1.05);
   EXPECT_FALSE(compare(std::vector<double>(20, 1.04), null).resolved);
   EXPECT_TRUE(compare(std::vector<double>(20, 1.06), null).resolved);
+  // Chance alone would leave it nearer to 1 than it is.
+  std::vector<double> scattered;
+  for (int i = 0; i <= 100; i++) scattered.push_back(1.03 + 0.0004 * i);
+  EXPECT_FALSE(compare(std::vector<double>(101, 1.045), scattered).resolved);
 }
 
 // Times as a busy two-core machine gives them: 2.5 % of noise, a run in ten slowed by up to 40 %,

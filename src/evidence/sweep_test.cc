@@ -166,10 +166,14 @@ TEST(Sweep, AnInterruptionKeepsWhatItHas) {
     return std::vector{record_of(m.name, true)};
   };
   hooks.on_row = [](const SweepRow&) -> Status { return Ok{}; };
-  hooks.on_progress = [](const std::string&) {};
+  int rests = 0, begun = 0;
+  hooks.on_progress = [&](const std::string&) { begun++; };
+  hooks.rest = [&](double) { rests++; };
   hooks.interrupted = [&] { return measured >= 2; };
-  auto r = run_sweep(plan, {}, hooks);
+  auto r = run_sweep(plan, {.cooldown_s = 3}, hooks);
   ASSERT_TRUE(r);
+  EXPECT_EQ(rests, 2);  // none for a model that is not begun
+  EXPECT_EQ(begun, 2);
   ASSERT_EQ(r->rows.size(), 2u);
   EXPECT_EQ(r->rows[1].model, "b");
   EXPECT_EQ(r->not_reached, std::vector<std::string>{"c"});

@@ -73,7 +73,7 @@ class Decode(unittest.TestCase):
             self.assertEqual(len(record["metrics"]["decode_tok_s"]["samples"]), 2)
             results = record["results"]
             self.assertAlmostEqual(results["weight_bytes_per_step"] / MODEL.stat().st_size, 1, delta=0.1)
-            limit = results["decode_tok_s"] * results["bytes_per_token"] / results["read_bytes_s"]
+            limit = results["decode_tok_s"] * results["bytes_per_token"] / results["step_read_bytes_s"]
             self.assertAlmostEqual(results["decode_limit_fraction"], limit, delta=1e-6)
             self.assertGreater(results["peak_memory_bytes"], MODEL.stat().st_size / 2)
             self.assertNotIn(str(MODEL.parent), r.stdout)
