@@ -70,9 +70,9 @@ void print(const RoundsArguments& a, const RoundsResult& r, const std::string& u
   }
   for (size_t i = 0; i < r.comparisons.size(); i++) {
     const Comparison& c = r.comparisons[i];
-    std::printf("%s / %s = %.4f, null range %.4f to %.4f: %s\n", a.options.arms[i + 1].c_str(),
-                a.options.arms[0].c_str(), c.ratio, c.low, c.high,
-                c.resolved ? "resolved" : "unresolved");
+    std::printf("%s / %s = %.4f (%.4f to %.4f), null range %.4f to %.4f: %s\n",
+                a.options.arms[i + 1].c_str(), a.options.arms[0].c_str(), c.ratio, c.ratio_low,
+                c.ratio_high, c.low, c.high, c.resolved ? "resolved" : "unresolved");
   }
 }
 
@@ -119,6 +119,8 @@ Result<int> run(RoundsArguments a) {
   p.results = {{"metric", a.metric},
                {"arms", std::move(commands)},
                {"rounds", static_cast<int64_t>(r.samples[0].size())},
+               {"repeat", a.options.repeat},
+               {"runs", r.runs_json(a.options)},
                {"interrupted", r.interrupted},
                {"comparisons", r.to_json(a.options)}};
   const json::object record = make_record(p);
@@ -146,7 +148,12 @@ Run add_bench_rounds(CommandLine& sub) {
   sub.add_option("--command", a->command, "One command for several --flags");
   sub.add_option("--flags", a->flags, "Flags that make an arm of --command; may be \"\"")
       ->allow_extra_args(false);
-  sub.add_option("--rounds", a->options.rounds, "Runs of each arm that count")
+  sub.add_option("--repeat", a->options.repeat,
+                 "Runs of an arm in a row, whose median is its figure of a round: more for a "
+                 "machine that others disturb")
+      ->range(1, 1000)
+      ->capture_default_str();
+  sub.add_option("--rounds", a->options.rounds, "Figures of each arm that count")
       ->range(3, 100000)
       ->capture_default_str();
   sub.add_option("--metric", a->metric,

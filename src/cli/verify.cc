@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/measured_model.h"
 #include "kernels/isa.h"
 #include "ops/plain.h"
 
@@ -21,6 +22,7 @@ struct VerifyArguments {
   ModelArguments model;
   VerifyOptions options;
   bool json = false;
+  std::string record;
 };
 
 class Host final : public VerifyHost {
@@ -109,11 +111,44 @@ json::object to_json(const VerifyCell& c) {
           {"note", c.note},           {"kernels", std::move(kernels)}};
 }
 
+json::object results_json(const VerifyReport& report, const BackendInfo& info) {
+  json::array cells;
+  for (const VerifyCell& c : report.cells) cells.push_back(to_json(c));
+  return {{"equal", report.equal()},
+          {"device", info.device},
+          {"isa", info.isa},
+          {"threads", info.threads},
+          {"exactness_class", info.exactness_class},
+          {"cells", std::move(cells)}};
+}
+
+// Others on the machine do not change what is equal: contention is not watched.
+Status write_verify_record(const VerifyArguments& a, const VerifyReport& report,
+                           const json::object& results, ModelFacts model) {
+  double bytes = 0, differing = 0;
+  for (const VerifyCell& c : report.cells) {
+    bytes += static_cast<double>(c.bytes), differing += static_cast<double>(c.differing);
+  }
+  RecordParts p;
+  p.kind = "verify", p.command = command_words(), p.program = program_facts();
+  p.machine = machine_facts(), p.model = std::move(model), p.results = results;
+  p.run.order = "axes one by one, then random combinations", p.run.warmup = "none";
+  p.metrics = {{"compared_bytes", "bytes", {bytes}, false},
+               {"differing_bytes", "bytes", {differing}, false}};
+  TRY(const std::string name, write_record(a.record, make_record(p)));
+  std::fprintf(stderr, "record: %s\n", name.c_str());
+  return Ok{};
+}
+
 Result<int> run(const VerifyArguments& a) {
   LoadBar bar;
   EngineOptions options;
   options.context = 512;
   TRY(Checkpoint checkpoint, open_named(a.model.model));
+  ModelFacts facts;
+  if (!a.record.empty()) {
+    TRY(facts, model_facts_of(checkpoint));
+  }
   TRY(const OpenModel model,
       open_model(std::move(checkpoint), a.model.open, options, std::ref(bar)));
   Host host(model);
@@ -129,20 +164,14 @@ Result<int> run(const VerifyArguments& a) {
   TRY(const VerifyReport report, verify(host, a.options, [&](const VerifyCell& c) {
         if (!a.json) table.print(c);
       }));
+  const json::object results = results_json(report, info);
   if (a.json) {
-    json::array cells;
-    for (const VerifyCell& c : report.cells) cells.push_back(to_json(c));
-    const json::object o = {{"equal", report.equal()},
-                            {"device", info.device},
-                            {"isa", info.isa},
-                            {"threads", info.threads},
-                            {"exactness_class", info.exactness_class},
-                            {"cells", std::move(cells)}};
-    std::printf("%s\n", json::serialize(o).c_str());
+    std::printf("%s\n", json::serialize(results).c_str());
   } else {
     table.print_kernels();
     std::printf("\n%s\n", report.equal() ? "All equal: a row is a row." : "NOT EQUAL.");
   }
+  if (!a.record.empty()) TRY_OK(write_verify_record(a, report, results, std::move(facts)));
   return report.equal() ? 0 : 1;
 }
 
@@ -167,6 +196,7 @@ Run add_verify(CommandLine& sub) {
   sub.add_option("--seed", a->options.seed, "Seed of prompts, neighbours and combinations")
       ->capture_default_str();
   sub.add_flag("--json", a->json, "One JSON object instead of the table");
+  sub.add_option("--record", a->record, "Write the record into this folder, e.g. evidence");
   sub.footer(
       "Exit status: 0 if no byte differs, 1 otherwise.\nExample: mlxcel verify -m model.gguf");
   return [a] { return run(*a); };

@@ -1,7 +1,7 @@
 // A record: one measurement, written once, that a reader can check and repeat. Schema
 // mlxcel-record-1:
 //
-//   schema, kind ("decode", "rounds", "perplexity", "kernel")
+//   schema, kind ("decode", "rounds", "perplexity", "kernel", "verify", ...)
 //   command   as typed, paths reduced to names
 //   time      UTC, of the end
 //   program   mlxcel_version, mlxcel_commit (8 characters, -dirty), mlx_commit, baseline_version,

@@ -60,6 +60,7 @@ json::array RoundsResult::to_json(const RoundsOptions& o) const {
     all.push_back({{"arm", o.arms[i + 1]},
                    {"base", o.arms[0]},
                    {"ratio", c.ratio},
+                   {"ratio_range", json::array{c.ratio_low, c.ratio_high}},
                    {"null_ratio", c.null_ratio},
                    {"null_range", json::array{c.low, c.high}},
                    {"resolved", c.resolved},
@@ -68,60 +69,103 @@ json::array RoundsResult::to_json(const RoundsOptions& o) const {
   return all;
 }
 
-Result<RoundsResult> run_rounds(const RoundsOptions& o,
-                                const std::function<Result<double>(int arm)>& measure,
-                                const std::function<bool(const RoundsProgress&)>& on_progress) {
-  TRY_OK(check(o));
-  const int arms = static_cast<int>(o.arms.size()), all = arms + 1;
-  RoundsResult r;
-  r.samples.resize(static_cast<size_t>(all));
-  RoundsProgress progress = {.total = all * (o.rounds + 1)};
-  const auto start = std::chrono::steady_clock::now();
-  // False: stop.
-  const auto step = [&] {
-    progress.done++;
-    const std::chrono::duration<double> past = std::chrono::steady_clock::now() - start;
-    progress.seconds_left = past.count() / progress.done * (progress.total - progress.done);
-    return !on_progress || on_progress(progress);
-  };
-  for (int round = -1; round < o.rounds && !r.interrupted; round++) {
-    const std::vector<int> order = round_order(arms, std::max(round, 0));
-    std::vector<double> values(static_cast<size_t>(all));
+json::object RoundsResult::runs_json(const RoundsOptions& o) const {
+  json::object all;
+  for (size_t i = 0; i < runs.size(); i++)
+    all[i < o.arms.size() ? o.arms[i] : kNull] = json::array(runs[i].begin(), runs[i].end());
+  return all;
+}
+
+namespace {
+
+class Protocol {
+ public:
+  Protocol(const RoundsOptions& o, const std::function<Result<double>(int)>& measure,
+           const std::function<bool(const RoundsProgress&)>& on_progress)
+      : o_(o), measure_(measure), on_progress_(on_progress) {
+    progress_.total = all_ * (o.rounds * o.repeat + 1);
+    r_.samples.resize(static_cast<size_t>(all_)), r_.runs.resize(static_cast<size_t>(all_));
+  }
+
+  Result<RoundsResult> run() {
+    for (int round = -1; round < o_.rounds && !r_.interrupted; round++) TRY_OK(one(round));
+    const size_t rounds = r_.samples[0].size();
+    if (rounds < kFewestRounds) {
+      return Error{Code::kCancelled,
+                   cat("rounds: expected at least ", kFewestRounds, ", found ", rounds)};
+    }
+    const std::vector<double> null = ratios(arms_);
+    for (int arm = 1; arm < arms_; arm++) r_.comparisons.push_back(compare(ratios(arm), null));
+    return std::move(r_);
+  }
+
+ private:
+  // Counts only if it ends.
+  Status one(int round) {
+    const std::vector<int> order = round_order(arms_, std::max(round, 0));
+    std::vector<std::vector<double>> runs(static_cast<size_t>(all_));
     for (const int arm : order) {
-      if (o.cooldown_s > 0)
-        std::this_thread::sleep_for(std::chrono::duration<double>(o.cooldown_s));
-      const Result<double> value = measure(arm == arms ? 0 : arm);
-      const bool going = step();
-      if (!value && going) return value.error();
+      TRY(runs[static_cast<size_t>(arm)], visit(arm, round < 0 ? 1 : o_.repeat));
+      if (r_.interrupted) return Ok{};
+    }
+    if (round < 0) return Ok{};
+    for (size_t arm = 0; arm < runs.size(); arm++) {
+      r_.samples[arm].push_back(median(runs[arm]));
+      r_.runs[arm].insert(r_.runs[arm].end(), runs[arm].begin(), runs[arm].end());
+    }
+    r_.order += cat(r_.order.empty() ? "" : ", ", letters(order, arms_));
+    return Ok{};
+  }
+
+  Result<std::vector<double>> visit(int arm, int times) {
+    const int program = arm == arms_ ? 0 : arm;
+    std::vector<double> values;
+    for (int i = 0; i < times && !r_.interrupted; i++) {
+      if (o_.cooldown_s > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double>(o_.cooldown_s));
+      const Result<double> value = measure_(program);
+      r_.interrupted = !step();
+      if (!value && !r_.interrupted) return value.error();
       if (value && !(*value > 0)) {
-        return Error{Code::kInvalid, cat("rounds: arm ", o.arms[arm == arms ? 0 : arm],
+        return Error{Code::kInvalid, cat("rounds: arm ", o_.arms[static_cast<size_t>(program)],
                                          ": expected a number above 0, found ", *value)};
       }
-      if (value) values[static_cast<size_t>(arm)] = *value;
-      if (!going) {
-        r.interrupted = true;
-        break;
-      }
+      if (value) values.push_back(*value);
     }
-    if (round < 0 || r.interrupted) continue;
-    for (int arm = 0; arm < all; arm++)
-      r.samples[static_cast<size_t>(arm)].push_back(values[static_cast<size_t>(arm)]);
-    r.order += cat(r.order.empty() ? "" : ", ", letters(order, arms));
+    return values;
   }
-  const size_t rounds = r.samples[0].size();
-  if (rounds < kFewestRounds) {
-    return Error{Code::kCancelled,
-                 cat("rounds: expected at least ", kFewestRounds, ", found ", rounds)};
+
+  // False: stop.
+  bool step() {
+    progress_.done++;
+    const std::chrono::duration<double> past = std::chrono::steady_clock::now() - start_;
+    progress_.seconds_left = past.count() / progress_.done * (progress_.total - progress_.done);
+    return !on_progress_ || on_progress_(progress_);
   }
-  const auto ratios = [&](int arm) {
+
+  std::vector<double> ratios(int arm) const {
     std::vector<double> v;
-    for (size_t i = 0; i < rounds; i++)
-      v.push_back(r.samples[static_cast<size_t>(arm)][i] / r.samples[0][i]);
+    for (size_t i = 0; i < r_.samples[0].size(); i++)
+      v.push_back(r_.samples[static_cast<size_t>(arm)][i] / r_.samples[0][i]);
     return v;
-  };
-  const std::vector<double> null = ratios(arms);
-  for (int arm = 1; arm < arms; arm++) r.comparisons.push_back(compare(ratios(arm), null));
-  return r;
+  }
+
+  const RoundsOptions& o_;
+  const std::function<Result<double>(int)>& measure_;
+  const std::function<bool(const RoundsProgress&)>& on_progress_;
+  const int arms_ = static_cast<int>(o_.arms.size()), all_ = arms_ + 1;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  RoundsProgress progress_;
+  RoundsResult r_;
+};
+
+}  // namespace
+
+Result<RoundsResult> run_rounds(const RoundsOptions& options,
+                                const std::function<Result<double>(int arm)>& measure,
+                                const std::function<bool(const RoundsProgress&)>& on_progress) {
+  TRY_OK(check(options));
+  return Protocol(options, measure, on_progress).run();
 }
 
 }  // namespace mlxcel

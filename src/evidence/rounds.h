@@ -20,6 +20,7 @@ namespace mlxcel {
 struct RoundsOptions {
   std::vector<std::string> arms;  // names; the first is the base; at least two
   int rounds = 8;
+  int repeat = 1;         // runs of an arm in a row, whose median is its figure of a round
   double cooldown_s = 0;  // before each run
 };
 
@@ -30,12 +31,14 @@ struct RoundsProgress {
 
 struct RoundsResult {
   std::vector<std::vector<double>> samples;  // [arms + null][rounds]
+  std::vector<std::vector<double>> runs;     // [arms + null][rounds * repeat], as they came
   std::vector<Comparison> comparisons;       // [arms - 1]: arm i + 1 to arm 0
   std::string order;                         // as it ran
   bool interrupted = false;
 
   std::vector<Metric> metrics(const RoundsOptions& options, const std::string& unit) const;
   json::array to_json(const RoundsOptions& options) const;
+  json::object runs_json(const RoundsOptions& options) const;  // name -> runs
 };
 
 // The arms of round `round`, where `arms` is the number of arms; `arms` itself is the null arm.

@@ -44,6 +44,23 @@ TEST(Rounds, KnownNumbers) {
   EXPECT_EQ(m[2].name, "null");
 }
 
+TEST(Rounds, ARoundsFigureIsTheMedianOfItsRuns) {
+  int run = 0;  // in each visit of three: 1, 90, 2 times the arm's work
+  const RoundsOptions o = {.arms = {"a", "b"}, .rounds = 4, .repeat = 3};
+  const auto r = run_rounds(o, [&](int arm) -> Result<double> {
+    if (run++ < 3) return 1.0;  // the warm-up
+    const double work = arm == 1 ? 10 : 1;
+    return work * std::vector<double>{1, 90, 2}[static_cast<size_t>(run - 4) % 3];
+  });
+  ASSERT_TRUE(r);
+  EXPECT_EQ(run, 3 + 4 * 3 * 3);
+  EXPECT_EQ(r->samples[1], (std::vector<double>{20, 20, 20, 20}));
+  ASSERT_EQ(r->runs[1].size(), 12u);
+  EXPECT_EQ(r->runs[1][1], 900);
+  EXPECT_NEAR(r->comparisons[0].ratio, 10, 1e-12);
+  EXPECT_EQ(r->runs_json(o).at("null").as_array().size(), 12u);
+}
+
 TEST(Rounds, Refusals) {
   const auto one = [](int) -> Result<double> { return 1.0; };
   EXPECT_FALSE(run_rounds({.arms = {"a"}}, one));
@@ -118,7 +135,11 @@ TEST(Equal, Verdicts) {
   const EqualResult differs = compared(one, p.make("other", "echo an ANSWER"));
   EXPECT_EQ(differs.verdict, Equality::kDiffers);
   EXPECT_EQ(differs.why, "at byte 3 of 10; the arm wrote 10");
-  // Both are told temperature 0 and to show everything.
+  // Both are told temperature 0 and to show everything, where a program has such a flag.
+  const auto thinks = p.make("thinks",
+                             "case \"$*\" in *--help*) echo --show-reasoning;; "
+                             "*\"--temp 0 \"*--show-reasoning*) echo an answer;; esac");
+  EXPECT_EQ(compared(one, thinks).verdict, Equality::kEqual);
   const auto echo = p.make("echo", "echo \"$@\"");
   EXPECT_EQ(compared(echo, p.make("echo2", "printf '%s ' \"$@\" | sed 's/ $//'; echo")).verdict,
             Equality::kEqual);

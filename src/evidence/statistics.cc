@@ -58,9 +58,11 @@ Comparison compare(std::vector<double> pairs, std::span<const double> null) {
   std::vector<double> effect = logs_of(pairs), noise = logs_of(null);
   const double middle = median(effect), null_middle = median(noise);
   for (double& e : effect) e -= middle;
-  const double half = std::max({std::abs(null_middle), chance(noise, 1), chance(effect, 2)});
+  const double error = chance(effect, 2);
+  const double half = std::max({std::abs(null_middle), chance(noise, 1), error});
   c.ratio = std::exp(middle), c.null_ratio = std::exp(null_middle);
   c.low = std::exp(-half), c.high = std::exp(half);
+  c.ratio_low = std::exp(middle - error), c.ratio_high = std::exp(middle + error);
   c.resolved = std::abs(middle) > half;
   c.pairs = std::move(pairs);
   return c;

@@ -19,11 +19,12 @@ double spread(std::span<const double> v);
 double quantile(std::vector<double> v, double q);
 
 struct Comparison {
-  double ratio = 1;           // median over the rounds of other / base
-  double null_ratio = 1;      // the same for base / base
-  double low = 1, high = 1;   // the null range: ratios that say nothing
-  bool resolved = false;      // `ratio` is outside it
-  std::vector<double> pairs;  // other / base, round by round
+  double ratio = 1;                      // median over the rounds of other / base
+  double null_ratio = 1;                 // the same for base / base
+  double low = 1, high = 1;              // the null range: ratios that say nothing
+  double ratio_low = 1, ratio_high = 1;  // how far `ratio` varies by chance
+  bool resolved = false;                 // `ratio` is outside it
+  std::vector<double> pairs;             // other / base, round by round
 };
 
 // Ratios round by round; `null` are those of the base against itself in the same rounds.

@@ -30,6 +30,8 @@ TEST(Statistics, RatioIsThatOfPairs) {
   EXPECT_DOUBLE_EQ(c.null_ratio, 1);
   EXPECT_NEAR(c.high, 1.01, 2e-3);
   EXPECT_NEAR(c.low * c.high, 1, 1e-12);
+  EXPECT_NEAR(c.ratio_low, 1.09, 1e-3);
+  EXPECT_NEAR(c.ratio_high, 1.11, 1e-3);
   EXPECT_TRUE(c.resolved);
 }
 

@@ -83,14 +83,32 @@ class Decode(unittest.TestCase):
             self.assertIn("edited", run(CORE, "evidence", "check", "--root", t, status=1).stdout)
 
     def test_batch_and_width(self):
-        for flags in (["--batch", "3"], ["--width", "4"]):
+        for flags in (["--batch", "3"], ["--width", "4", "--passes", "2"]):
             r = run(CORE, "bench", "decode", "-m", MODEL, "--prompt-tokens", "70", "--gen-tokens", "16", "--reps", "1",
                     "--json", *flags)
-            results = json.loads(r.stdout)["results"]
+            record = json.loads(r.stdout)
+            results = record["results"]
+            passes = results["pass_decode_tok_s"]
+            self.assertEqual(len(passes), results["passes"])
+            self.assertAlmostEqual(record["metrics"]["decode_tok_s"]["median"], sum(passes) / len(passes), delta=1e-6)
             self.assertGreater(results["decode_tok_s"], 0)
             rows = int(flags[1])
             self.assertAlmostEqual(results["bytes_per_token"] / (results["weight_bytes_per_step"] / rows), 1, delta=0.2)
         self.assertIn("--width", run(CORE, "bench", "decode", "-m", MODEL, "--batch", "2", "--width", "2", status=1).stderr)
+
+
+class Verify(unittest.TestCase):
+    def test_record(self):
+        with tempfile.TemporaryDirectory() as t:
+            r = run(CORE, "verify", "-m", MODEL, "-n", "2", "--deep-tokens", "0", "--combinations", "0", "--json",
+                    "--record", t + "/evidence")
+            run(CORE, "evidence", "check", "--root", t)
+            written, = pathlib.Path(t, "evidence").iterdir()
+            record = json.loads(written.read_text())
+            self.assertEqual(record["metrics"]["differing_bytes"]["median"], 0)
+            cells = json.loads(r.stdout)["cells"]
+            self.assertEqual(record["metrics"]["compared_bytes"]["median"], sum(c["bytes"] for c in cells))
+            self.assertEqual(record["results"]["cells"], cells)
 
 
 class Perplexity(unittest.TestCase):
