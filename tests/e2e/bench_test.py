@@ -100,7 +100,8 @@ class Decode(unittest.TestCase):
 class Verify(unittest.TestCase):
     def test_record(self):
         with tempfile.TemporaryDirectory() as t:
-            r = run(CORE, "verify", "-m", MODEL, "-n", "2", "--deep-tokens", "0", "--combinations", "0", "--json",
+            run(CORE, "synth", "--preset", "tiny", "-o", t + "/model")
+            r = run(CORE, "verify", "-m", t + "/model", "--deep-tokens", "0", "--combinations", "2", "--json",
                     "--record", t + "/evidence")
             run(CORE, "evidence", "check", "--root", t)
             written, = pathlib.Path(t, "evidence").iterdir()
