@@ -47,7 +47,13 @@ class Conformance {
       for (const DType d :
            {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ8_0}) {
         for (const auto& [out, in] : {std::pair<int64_t, int64_t>{64, 64}, {100, 96}, {31, 256}})
-          products(rows, d, out, in);
+          products(rows, cat(name(d), " [", out, ", ", in, "]"), matrix(d, out, in), out, in);
+      }
+      for (const SmallFloats f : {SmallFloats::kMxfp8, SmallFloats::kNvfp4, SmallFloats::kFp8}) {
+        for (const auto& [out, in] : {std::pair<int64_t, int64_t>{64, 64}, {31, 256}}) {
+          const std::string what = cat("small floats ", static_cast<int>(f), " of ", out);
+          products(rows, what, small_floats(f, out, in), out, in);
+        }
       }
     }
     for (const int window : {0, 40}) attention(window), segments(window);
@@ -75,6 +81,36 @@ class Conformance {
           },
           dtype, seed, i == 0 ? backend_ : ref_);
       CHECK(status);
+    }
+    return w;
+  }
+  enum class SmallFloats { kMxfp8, kNvfp4, kFp8 };
+
+  // Any codes; scales under which bf16 holds every number, and which keep |w| below sqrt(3 / in).
+  Weights small_floats(SmallFloats kind, int64_t out, int64_t in) {
+    std::mt19937 rng(11);
+    const bool four = kind == SmallFloats::kNvfp4;
+    std::vector<uint8_t> codes(out * in / (four ? 2 : 1)), scales(out * in / (four ? 16 : 32));
+    for (uint8_t& c : codes) c = static_cast<uint8_t>(four ? rng() : rng() % 120 | (rng() & 128));
+    for (uint8_t& s : scales) s = static_cast<uint8_t>(four ? 4 + rng() % 8 : 111 + rng() % 4);
+    std::vector<float> blocks(out);  // one a row
+    for (float& b : blocks) b = std::ldexp(1.0f, -13 - static_cast<int>(rng() % 4));
+    WeightSource s;
+    s.name = "w", s.out = out, s.in = in, s.dtype = DType::kU32;
+    s.data = reinterpret_cast<const std::byte*>(codes.data());
+    s.bytes = static_cast<int64_t>(codes.size());
+    if (kind == SmallFloats::kFp8) {
+      s.dtype = DType::kF8_E4M3;
+      s.fp8 = {DType::kF32, 1, in, reinterpret_cast<const std::byte*>(blocks.data())};
+    } else {
+      s.affine = {four ? 4 : 8, four ? 16 : 32, DType::kU8,
+                  reinterpret_cast<const std::byte*>(scales.data()), nullptr};
+    }
+    Weights w;
+    for (size_t i = 0; i < 2; i++) {
+      auto made = (i == 0 ? backend_ : ref_).matrix(s);
+      CHECK(made);
+      w.matrix[i] = std::move(*made);
     }
     return w;
   }
@@ -239,9 +275,9 @@ class Conformance {
     });
   }
 
-  void products(int rows, DType dtype, int64_t out, int64_t in) {
-    const Weights w = matrix(dtype, out, in), v = matrix(dtype, out, in), bias = vector(out);
-    const std::string what = cat(" ", name(dtype), " [", out, ", ", in, "]");
+  void products(int rows, const std::string& format, const Weights& w, int64_t out, int64_t in) {
+    const Weights &v = w, bias = vector(out);
+    const std::string what = " " + format;
     // |w| <= sqrt(3 / in) * 1.35 and |x| below 5 or so: in * both bounds the terms' magnitudes.
     const double magnitude = 12 * std::sqrt(static_cast<double>(in));
     const double t =

@@ -24,8 +24,8 @@ Every family reads every weight format, in either kind of file; the formats have
 | file | weight formats | test |
 |---|---|---|
 | GGUF 2 and 3, also split | F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, MXFP4 | `formats_test`, `kernels_test` |
-| MLX safetensors | affine 2, 3, 4, 5, 6, 8 bits in groups of 32, 64, 128, mixed by module; mxfp4; mxfp8 and nvfp4, opened as bf16 | `kernels_test`, golden cases |
-| Hugging Face safetensors, also shards | F32, F16, BF16; fp8 with scales, opened as bf16 | `formats_test`, golden cases |
+| MLX safetensors | affine 2, 3, 4, 5, 6, 8 bits in groups of 32, 64, 128, mixed by module; mxfp4, mxfp8, nvfp4 | `kernels_test`, golden cases |
+| Hugging Face safetensors, also shards | F32, F16, BF16; fp8 with scales by tensor, row or block | `formats_test`, golden cases |
 """
 
 

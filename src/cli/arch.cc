@@ -22,6 +22,8 @@ std::vector<std::string_view> formats() {
   std::vector<std::string_view> names;
   for (const quant::Format& f : quant::kFormats) names.push_back(f.name);
   for (const quant::AffineBits& b : quant::kAffineBits) names.push_back(b.name);
+  for (const quant::Format& f : quant::kMxFormats) names.push_back(f.name);
+  names.push_back(quant::kFp8Formats[0].name);
   return names;
 }
 

@@ -67,7 +67,8 @@ Status copy_files(const std::string& from, const OutputDirectory& to) {
 // The tokenizer inside a GGUF as files. Returns the tokens that end an answer.
 Result<json::array> write_tokenizer(const Checkpoint& checkpoint, const OutputDirectory& to) {
   json::array ends;
-  if (!checkpoint.gguf()->has("tokenizer.ggml.model")) {
+  const auto model = checkpoint.gguf()->string("tokenizer.ggml.model");
+  if (!model || *model == "no_vocab" || *model == "none") {
     std::fprintf(stderr, "%s: no tokenizer in the file, so none is written\n",
                  checkpoint.path().c_str());
     return ends;

@@ -44,7 +44,9 @@ std::pair<const quant::Format*, int64_t> format_of(const Checkpoint& checkpoint,
   const auto& scheme = checkpoint.quantization().of(module);
   const FileTensor* scales = checkpoint.find(module + ".scales");
   if (!scheme || scales == nullptr || scheme->bits <= 0) return {nullptr, 0};
-  return {quant::find_affine(scheme->bits, scheme->group_size, scales->dtype),
+  const bool affine = scheme->mode == "affine";
+  return {affine ? quant::find_affine(scheme->bits, scheme->group_size, scales->dtype)
+                 : quant::find_mx(scheme->bits, scheme->group_size),
           t.shape[1] * 32 / scheme->bits};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,13 +12,23 @@
 
 namespace mlxcel {
 
-// Codes of b bits in groups along K, each group with a scale and a bias: w = scale * code + bias
-// (MLX's "affine").
+// MLX's codes of b bits in groups along K, each group with a scale. Affine: and a bias, w = scale *
+// code + bias. With bytes as scales (kU8) there is no bias, and codes are small floats: mxfp4,
+// mxfp8, nvfp4.
 struct AffineCodes {
   int bits = 0, group = 0;
   DType scale_dtype = DType::kF16;
   const std::byte* scales = nullptr;  // [out, in / group]
   const std::byte* biases = nullptr;  // [out, in / group]
+
+  bool small_floats() const { return bits > 0 && scale_dtype == DType::kU8; }
+};
+
+// Of a matrix of e4m3: one float for each block of rows x columns.
+struct BlockScales {
+  DType dtype = DType::kF32;
+  int64_t rows = 1, columns = 1;
+  const std::byte* data = nullptr;  // [ceil(out / rows), ceil(in / columns)]
 };
 
 // One weight as its file holds it. The bytes stay mapped until the backend has repacked them.
@@ -29,10 +40,11 @@ struct WeightSource {
       nullptr;  // [out, in], row-major, in blocks of `dtype`, or packed little-endian codes
   int64_t bytes = 0;
   AffineCodes affine;
+  BlockScales fp8;
 
-  std::shared_ptr<const void> owned;  // what `data` lies in, if it is not the mapped file
-  std::string origin{};               // "fp8": what the file holds, if `data` is a rewriting of it
-  bool rounded = false;               // which did not keep every number
+  // Called by a backend that is done with these bytes of `data`, for a file that is larger than
+  // what should lie in memory twice. May be empty.
+  std::function<void(const std::byte* first, int64_t bytes)> release{};
 
   // Transforms that a format applied to the published weight, undone while loading.
   int rope_heads = 0;  // > 0: rows of each head are stored with the two rope halves interleaved

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/cat.h"
-#include "weights/expand.h"
 
 namespace mlxcel {
 namespace {
@@ -140,12 +139,16 @@ Status Binder::packed(const FileTensor& codes, const WeightSpec& spec, WeightSou
                      "] matrix, found shapes ", shape_string(codes.shape), ", ",
                      shape_string(scales.shape), " and ", shape_string(biases.shape))};
   }
-  if (bytes) return expand_mx(codes, scales, s);
   s.affine.bits = static_cast<int>(codes.shape[1] * 32 / s.in);
   s.affine.group = static_cast<int>(s.in / scales.shape[1]);
   s.affine.scale_dtype = scales.dtype;
   s.affine.scales = reinterpret_cast<const std::byte*>(scales.data);
-  s.affine.biases = reinterpret_cast<const std::byte*>(biases.data);
+  if (!bytes) s.affine.biases = reinterpret_cast<const std::byte*>(biases.data);
+  const int bits = s.affine.bits, group = s.affine.group;
+  if (bytes && !(group == 32 && (bits == 4 || bits == 8)) && !(group == 16 && bits == 4)) {
+    return Error{Code::kUnsupported, cat(s.name, ": expected mxfp4, mxfp8 or nvfp4, found ", bits,
+                                         " bits in groups of ", group, " with one byte a group")};
+  }
   return Ok{};
 }
 
@@ -157,7 +160,19 @@ Status Binder::fp8(const FileTensor& codes, const WeightSpec& spec, WeightSource
       companion(codes, inverse ? "weight_scale_inv" : "weight_scale", spec));
   const auto& scheme = checkpoint_.quantization().of(module);
   const bool blocks = inverse && scheme && scheme->block.size() == 2;
-  return expand_fp8(codes, scales, blocks ? scheme->block[0] : 0, blocks ? scheme->block[1] : 0, s);
+  int64_t count = 1;
+  for (const int64_t d : scales.shape) count *= d;
+  s.fp8.dtype = scales.dtype, s.fp8.data = reinterpret_cast<const std::byte*>(scales.data);
+  s.fp8.rows = blocks ? scheme->block[0] : count == 1 ? s.out : 1;
+  s.fp8.columns = blocks ? scheme->block[1] : s.in;
+  const int64_t wanted =
+      (s.out + s.fp8.rows - 1) / s.fp8.rows * ((s.in + s.fp8.columns - 1) / s.fp8.columns);
+  const bool floats =
+      scales.dtype == DType::kF32 || scales.dtype == DType::kF16 || scales.dtype == DType::kBF16;
+  if (count == wanted && floats && codes.shape == std::vector<int64_t>{s.out, s.in}) return Ok{};
+  return Error{Code::kCorrupt, cat(s.name, ": expected [", s.out, ", ", s.in, "] codes and ",
+                                   wanted, " scales, found ", shape_string(codes.shape), " and ",
+                                   shape_string(scales.shape), " of ", name(scales.dtype))};
 }
 
 }  // namespace mlxcel

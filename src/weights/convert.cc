@@ -20,7 +20,9 @@ struct Piece {
 };
 
 std::string describe(const WeightSource& s) {
-  if (!s.origin.empty()) return s.origin;
+  if (s.fp8.data != nullptr) return "fp8";
+  if (s.affine.small_floats())
+    return s.affine.bits == 8 ? "mxfp8" : s.affine.group == 16 ? "nvfp4" : "mxfp4";
   if (s.affine.bits > 0) return cat(s.affine.bits, " bits in groups of ", s.affine.group);
   return name(s.dtype);
 }
@@ -117,7 +119,7 @@ class Conversion {
                                                        : into.biases;
       part = buffer_.data();
       TRY(const bool exact, recoder_.recode(s, to, row, end, into));
-      exact_[piece.weight] = exact_[piece.weight] && exact && !s.rounded;
+      exact_[piece.weight] = exact_[piece.weight] && exact;
       TRY_OK(append(buffer_.data(), (end - row) * row_bytes, out));
     }
     return Ok{};

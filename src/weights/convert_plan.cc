@@ -137,7 +137,7 @@ class Planner final : public Binder {
   static Status check_alike(const PlannedWeight& w) {
     const WeightSource &a = w.first(), &b = w.sources.back();
     if (a.dtype == b.dtype && a.affine.bits == b.affine.bits && a.affine.group == b.affine.group &&
-        a.affine.scale_dtype == b.affine.scale_dtype)
+        a.affine.scale_dtype == b.affine.scale_dtype && a.fp8.dtype == b.fp8.dtype)
       return Ok{};
     return Error{Code::kUnsupported,
                  cat(b.name, ": expected the same format as ", a.name, ", found another")};
@@ -163,6 +163,7 @@ class Planner final : public Binder {
   // Of scales and of floats: what was asked for, or what the source has.
   DType float_type(const WeightSource& s) const {
     if (options_.dtype) return *options_.dtype;
+    if (s.affine.small_floats() || s.fp8.data != nullptr) return DType::kBF16;
     if (s.affine.bits > 0) return s.affine.scale_dtype;
     return info(s.dtype).block == 1 && s.dtype != DType::kU32 ? s.dtype : DType::kF16;
   }

@@ -17,7 +17,7 @@ LARGE = "--large" in sys.argv
 ROOT = pathlib.Path(__file__).parents[2]
 MODEL = pathlib.Path(subprocess.run([sys.executable, ROOT / "tools" / "fetch_model.py"], check=True, capture_output=True,
                                     text=True).stdout.strip())
-FORMATS = [[], ["--dtype", "bfloat16"], ["--mode", "mxfp4"],
+FORMATS = [[], ["--dtype", "bfloat16"], ["--mode", "mxfp4"], ["--mode", "mxfp8"], ["--mode", "nvfp4"],
            *(["--bits", b, "--group-size", g] for b, g in ((2, 32), (3, 64), (4, 64), (5, 64), (6, 32), (8, 64)))]
 
 
@@ -62,7 +62,7 @@ class Load(unittest.TestCase):
         print(f"{size / 1e6:.0f} MB of weights: at most {peak / 1e6:.0f} MB of memory")
         self.assertLess(peak, 1.15 * size + 100e6)
 
-    @unittest.skipUnless(LARGE, "nine conversions: left to --large")
+    @unittest.skipUnless(LARGE, "eleven conversions: left to --large")
     def test_bytes_a_weight(self):
         for flags in FORMATS:
             model = self.folder / "converted"

@@ -163,7 +163,7 @@ def finish(name, folder, seed, config, seen, weights, ids):
 
 
 def make_fp8(name, folder, seed, config, model, ids):
-    """Hugging Face's fp8: e4m3 codes, an f32 scale for each block of 32 x 32; expanded to bf16, as transformers does."""
+    """Hugging Face's fp8: e4m3 codes, an f32 scale for each block of 32 x 32; w = scale * code in f32."""
     block, parts, seen = 32, {}, {}
     for n, x in tree_flatten(model.parameters()):
         if len(x.shape) < 2 or "embed" in n or "lm_head" in n:
@@ -177,7 +177,7 @@ def make_fp8(name, folder, seed, config, model, ids):
         parts[n] = ("F8_E4M3", [out, cols], np.array(codes).tobytes())
         parts[n + "_scale_inv"] = ("F32", list(scales.shape), scales.tobytes())
         values = np.array(mx.from_fp8(codes, mx.float32)).reshape(blocks.shape) * scales[:, None, :, None]
-        seen[n] = mx.array(values.reshape(out, cols)).astype(mx.bfloat16).astype(mx.float32)
+        seen[n] = mx.array(values.reshape(out, cols).astype(np.float32))
     header, at = {}, 0
     for n, (dtype, shape, data) in parts.items():
         header[n] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}

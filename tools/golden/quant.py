@@ -50,6 +50,24 @@ def affine_formats():
                 path.write_bytes(data + np.array(weights).tobytes())
 
 
+def small_floats():
+    """mxfp4, mxfp8, nvfp4: any codes, scales that keep f32 finite. fp8: codes, then f32 scales of blocks of 1 x 96."""
+    rng = np.random.default_rng(3)
+    for mode, bits, group, scales in (("mxfp4", 4, 32, (0, 200)), ("mxfp8", 8, 32, (0, 200)), ("nvfp4", 4, 16, (0, 255))):
+        codes = rng.integers(0, 256, (ROWS, 192 * bits // 8), dtype=np.uint8)
+        scale = rng.integers(*scales, (ROWS, 192 // group), dtype=np.uint8)
+        scale[scale == 127] = 126  # no number
+        if bits == 8:
+            codes[codes & 127 == 127] ^= 1
+        w = mx.dequantize(mx.array(codes.view(np.uint32)), mx.array(scale), None, group, bits, mode, dtype=mx.float32)
+        (OUT / f"{mode}.bin").write_bytes(codes.tobytes() + scale.tobytes() + np.array(w).tobytes())
+    codes = np.arange(2 * 192, dtype=np.int64).astype(np.uint8).reshape(ROWS, 192)
+    codes[codes & 127 == 127] ^= 1
+    scale = rng.normal(size=(ROWS, 2)).astype(np.float32)
+    w = np.array(mx.from_fp8(mx.array(codes), mx.float32)) * np.repeat(scale, 96, 1)
+    (OUT / "fp8.bin").write_bytes(codes.tobytes() + scale.tobytes() + w.astype(np.float32).tobytes())
+
+
 def mlx_quantize():
     """Rows of floats and what mx.quantize makes of them."""
     rng = np.random.default_rng(7)
@@ -70,4 +88,5 @@ if __name__ == "__main__":
     OUT.mkdir(parents=True, exist_ok=True)
     gguf_formats(np.random.default_rng(1))
     affine_formats()
+    small_floats()
     mlx_quantize()

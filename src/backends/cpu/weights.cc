@@ -12,14 +12,22 @@ namespace mlxcel {
 
 Result<const quant::Format*> format_of(const WeightSource& s) {
   const AffineCodes& a = s.affine;
-  const quant::Format* f =
-      a.bits > 0 ? quant::find_affine(a.bits, a.group, a.scale_dtype) : quant::find(s.dtype);
-  if (f == nullptr) {
-    const std::string found = a.bits > 0 ? cat("affine codes of ", a.bits, " bits in groups of ",
-                                               a.group, " with ", name(a.scale_dtype), " scales")
-                                         : std::string(name(s.dtype));
-    return Error{Code::kUnsupported, cat(s.name, ": the CPU backend has no matmul for ", found)};
+  const quant::Format* f = quant::find(s.dtype);
+  std::string found = name(s.dtype);
+  if (a.small_floats()) {
+    f = quant::find_mx(a.bits, a.group);
+    found = cat("codes of ", a.bits, " bits in groups of ", a.group, " with a byte for each");
+  } else if (a.bits > 0) {
+    f = quant::find_affine(a.bits, a.group, a.scale_dtype);
+    found = cat("affine codes of ", a.bits, " bits in groups of ", a.group, " with ",
+                name(a.scale_dtype), " scales");
+  } else if (s.fp8.data != nullptr) {
+    f = quant::find_fp8(s.fp8.rows, s.fp8.columns, s.out, s.in);
+    found = cat("fp8 with a scale for each ", s.fp8.rows, " x ", s.fp8.columns,
+                " numbers, expected multiples of 32");
   }
+  if (f == nullptr)
+    return Error{Code::kUnsupported, cat(s.name, ": the CPU backend has no matmul for ", found)};
   if (s.in % quant::k_multiple(*f) != 0) {
     return Error{Code::kUnsupported, cat(s.name, ": expected rows of a multiple of ",
                                          quant::k_multiple(*f), " elements, found ", s.in)};
@@ -31,6 +39,10 @@ quant::PackSource pack_source(const WeightSource& s) {
   quant::PackSource source;
   source.data = s.data, source.scales = s.affine.scales, source.biases = s.affine.biases;
   source.out = s.out, source.in = s.in;
+  if (s.fp8.data != nullptr) {
+    source.scales = s.fp8.data, source.scale_type = s.fp8.dtype;
+    source.scale_rows = s.fp8.rows, source.scale_columns = s.fp8.columns;
+  }
   if (s.rope_heads > 0) {
     source.context = &s;
     source.source_row = [](const void* context, int64_t row) {
@@ -64,11 +76,22 @@ Result<Matrix> pack_matrix(const WeightSource& s, ThreadTeam& team, WeightMemory
     });
     return Matrix{s.out, s.in, std::move(m)};
   }
-  constexpr int64_t kChunk = 8;  // blocks handed out at a time
-  team.each((blocks + kChunk - 1) / kChunk, [&](int64_t i) {
-    quant::pack(*m->format, source, i * kChunk, std::min(blocks, (i + 1) * kChunk),
-                m->packed.get());
-  });
+  constexpr int64_t kChunk = 8;          // blocks handed out at a time
+  constexpr int64_t kStripe = 16 << 20;  // bytes of the file that lie in memory beside the packed
+  const int64_t row_bytes = s.bytes / s.out;
+  const int64_t stripe =
+      std::max(kChunk, kStripe / std::max<int64_t>(1, row_bytes * quant::kBlock) / kChunk * kChunk);
+  for (int64_t first = 0; first < blocks; first += stripe) {
+    const int64_t last = std::min(blocks, first + stripe);
+    team.each((last - first + kChunk - 1) / kChunk, [&](int64_t i) {
+      quant::pack(*m->format, source, first + i * kChunk, std::min(last, first + (i + 1) * kChunk),
+                  m->packed.get());
+    });
+    if (s.release) {
+      const int64_t rows = std::min(last * quant::kBlock, s.out) - first * quant::kBlock;
+      s.release(s.data + first * quant::kBlock * row_bytes, rows * row_bytes);
+    }
+  }
   return Matrix{s.out, s.in, std::move(m)};
 }
 

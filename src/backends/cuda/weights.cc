@@ -11,9 +11,10 @@
 #include "base/cat.h"
 #include "base/half.h"
 #include "kernels/matmul/matmul_cuda.h"
-#include "kernels/quant/affine.h"
 #include "kernels/quant/format.h"
 #include "kernels/quant/layout.h"
+#include "kernels/quant/read_group.h"
+#include "kernels/quant/recode.h"
 
 namespace mlxcel {
 namespace {
@@ -23,6 +24,7 @@ struct Plan {
   int offset = 0;
   bool expand = false;  // codes and scales are opened on the host
   const quant::Format* host = nullptr;
+  bool floats = false;  // the host makes bf16 of e4m3, whose numbers no byte holds
 };
 
 // Numbers of a codebook are signed; all others are codes from 0 up.
@@ -54,8 +56,11 @@ Result<Plan> plan_of(const WeightSource& s) {
     return Plan{CudaFormat::kAffine4};
   if (a.bits == 4 && a.group % 32 == 0 && a.scale_dtype == DType::kF16)
     return Plan{CudaFormat::kCode4Half};
-  const quant::Format* f =
-      a.bits > 0 ? quant::find_affine(a.bits, a.group, a.scale_dtype) : quant::find(s.dtype);
+  const quant::Format* f = a.small_floats() ? quant::find_mx(a.bits, a.group)
+                           : a.bits > 0     ? quant::find_affine(a.bits, a.group, a.scale_dtype)
+                           : s.fp8.data != nullptr
+                               ? quant::find_fp8(s.fp8.rows, s.fp8.columns, s.out, s.in)
+                               : quant::find(s.dtype);
   if (f == nullptr) {
     return Error{Code::kUnsupported,
                  cat(s.name, ": the CUDA backend has no matmul for ",
@@ -63,6 +68,7 @@ Result<Plan> plan_of(const WeightSource& s) {
                                       " with ", name(a.scale_dtype), " scales")
                                 : std::string(name(s.dtype)))};
   }
+  if (f->code == quant::Code::kE4M3) return Plan{CudaFormat::kBF16, 0, false, f, true};
   return Plan{CudaFormat::kCode8Float, codebook(*f) ? 128 : f->offset, true, f};
 }
 
@@ -86,25 +92,33 @@ float affine4_factor(const WeightSource& s) {
 
 int pair_type(DType d) { return d == DType::kF32 ? 0 : d == DType::kF16 ? 1 : 2; }
 
+quant::PackSource host_source(const WeightSource& s) {
+  quant::PackSource source;
+  source.data = s.data, source.scales = s.affine.scales, source.biases = s.affine.biases;
+  source.out = s.out, source.in = s.in;
+  if (s.fp8.data != nullptr) {
+    source.scales = s.fp8.data, source.scale_type = s.fp8.dtype;
+    source.scale_rows = s.fp8.rows, source.scale_columns = s.fp8.columns;
+  }
+  return source;
+}
+
 // One row of any format of kernels/quant as codes of a byte and f32 pairs for 16 k.
 void expand_row(const quant::Format& f, const quant::PackSource& source, int64_t row,
                 uint8_t* codes, float* scales, float* biases) {
   quant::Group g = {};
   const int64_t groups = source.in / f.group;
   for (int64_t i = 0; i < groups; i++) {
-    if (f.read == nullptr) {
-      quant::read_affine(f, source, row, i, &g);
-    } else {
-      f.read(source.data + (row * groups + i) * info(f.dtype).bytes, &g);
-    }
-    const float scale = quant::scale_at(f.scale, g.scale, 0);
+    quant::read_group(f, source, row, i, &g);
     const float bias = f.bias ? quant::scale_at(f.scale, g.bias, 0) : 0;
     for (int k = 0; k < f.group; k++, codes++) {
       *codes = static_cast<uint8_t>(quant::number_of(f.code, g.code[k]) + (codebook(f) ? 128 : 0));
       if (k % 16 != 0) continue;
+      const bool two = quant::two_level(f);
       const int sub = f.sub > 0 ? k / f.sub : 0;
-      *scales++ = f.sub > 0 ? scale * static_cast<float>(g.sub_scale[sub]) : scale;
-      *biases++ = f.sub > 0 ? -(bias * static_cast<float>(g.sub_min[sub])) : bias;
+      const float scale = quant::scale_at(f.scale, g.scale, two ? 0 : sub);
+      *scales++ = two ? scale * static_cast<float>(g.sub_scale[sub]) : scale;
+      *biases++ = two ? -(bias * static_cast<float>(g.sub_min[sub])) : bias;
     }
   }
 }
@@ -154,11 +168,21 @@ Status CudaWeightLoader::pack_file(const WeightSource& s, CudaPack pack) {
   return Ok{};
 }
 
+Status CudaWeightLoader::pack_as_bf16(const WeightSource& s, CudaPack pack) {
+  const quant::Format& f = *plan_of(s)->host;
+  const quant::PackSource source = host_source(s);
+  std::vector<std::byte> rows(2 * s.out * s.in);
+  for (int64_t r = 0; r < s.out; r++)
+    quant::recode_row_to_floats(f, source, r, DType::kBF16, &rows[2 * r * s.in]);
+  TRY_OK(upload({{rows.data(), static_cast<int64_t>(rows.size())}}));
+  pack.data = at(staging_, 0);
+  cuda_pack(pack, stream_);
+  return cuda_status(cudaStreamSynchronize(stream_), "packing a weight");  // the vector ends here
+}
+
 Status CudaWeightLoader::pack_expanded(const WeightSource& s, CudaPack pack) {
   const quant::Format& f = *plan_of(s)->host;
-  quant::PackSource source;
-  source.data = s.data, source.scales = s.affine.scales, source.biases = s.affine.biases;
-  source.out = s.out, source.in = s.in;
+  const quant::PackSource source = host_source(s);
   const int64_t pairs = s.in / 16;
   std::vector<uint8_t> codes(s.out * s.in);
   std::vector<float> scales(s.out * pairs), biases(s.out * pairs);
@@ -190,7 +214,9 @@ Result<Matrix> CudaWeightLoader::matrix(const WeightSource& s) {
   if (plan.format == CudaFormat::kAffine4) w.factor = affine4_factor(s);
   CudaPack pack;
   pack.to = w, pack.rows = w.out, pack.rope_heads = s.rope_heads;
-  TRY_OK(plan.expand ? pack_expanded(s, pack) : pack_file(s, pack));
+  TRY_OK(plan.floats   ? pack_as_bf16(s, pack)
+         : plan.expand ? pack_expanded(s, pack)
+                       : pack_file(s, pack));
   TRY_OK(cuda_status(cudaGetLastError(), s.name.c_str()));
   return Matrix{s.out, s.in, std::move(m)};
 }

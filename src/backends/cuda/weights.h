@@ -35,6 +35,7 @@ class CudaWeightLoader {
 
  private:
   Status pack_file(const WeightSource& source, CudaPack pack);
+  Status pack_as_bf16(const WeightSource& source, CudaPack pack);
   Status pack_expanded(const WeightSource& source, CudaPack pack);
   Status upload(std::initializer_list<std::pair<const std::byte*, int64_t>> pieces);
 

@@ -15,7 +15,8 @@ struct DryMatrix final : WeightData {
 int64_t source_bytes(const WeightSource& s) {
   if (s.affine.bits == 0) return bytes_of(s.dtype, s.out * s.in);
   const int64_t groups = s.out * s.in / s.affine.group;
-  return s.out * s.in * s.affine.bits / 8 + 2 * groups * info(s.affine.scale_dtype).bytes;
+  const int64_t numbers = groups * info(s.affine.scale_dtype).bytes;
+  return s.out * s.in * s.affine.bits / 8 + (s.affine.small_floats() ? 1 : 2) * numbers;
 }
 
 class Dry final : public DryBackend {

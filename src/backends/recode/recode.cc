@@ -41,7 +41,7 @@ class CpuRecoder final : public Recoder {
 
   int bits(const WeightSource& s) const override {
     const auto f = format_of(s);
-    return f && (*f)->code != quant::Code::kFloat ? (*f)->bits : 0;
+    return f && quant::takes_int8(**f) ? (*f)->bits : 0;
   }
 
   Result<bool> recode(const WeightSource& s, const TargetCoding& to, int64_t first, int64_t last,

@@ -234,7 +234,10 @@ class Ref final : public Backend {
     }
     auto m = std::make_shared<RefMatrix>();
     m->w.resize(s.out * s.in);
-    m->quantized = s.affine.bits > 0 || mlxcel::info(s.dtype).block > 1;
+    // Small floats are multiplied with floats, but for mxfp4.
+    const AffineCodes& a = s.affine;
+    const bool codes = a.bits > 0 && (!a.small_floats() || (a.bits == 4 && a.group == 32));
+    m->quantized = codes || (a.bits == 0 && mlxcel::info(s.dtype).block > 1);
     for (int64_t r = 0; r < s.out; r++) dequantize_row(s, r, m->w.data() + r * s.in);
     for (double& w : m->w) w = options_.bf16 && few_bits(s) ? to_bf16(w) : w;
     return m;

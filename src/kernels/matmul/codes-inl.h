@@ -54,6 +54,10 @@ struct CodeOf<Code::kE2M1> {
   static constexpr bool kSigned = false;
 };
 template <>
+struct CodeOf<Code::kE4M3> {
+  static constexpr int kBits = 8;
+};
+template <>
 struct CodeOf<Code::kNL4> {
   static constexpr int kBits = 4, kMax = 127, kShift = 0;
   static constexpr bool kSigned = true;

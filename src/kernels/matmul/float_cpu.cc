@@ -44,6 +44,30 @@ HWY_INLINE Lanes numbers(const VB* c, int offset) {
   return w;
 }
 
+// The same of codes that are floats. A normal one's exponent and fraction are moved to their places
+// in a longer float. A subnormal one becomes the fraction of a power of two, which is then taken
+// away.
+template <int kI>
+HWY_INLINE Lanes e4m3_values(const VB* c) {
+  const hn::Repartition<uint32_t, F> du;
+  const auto power = [&](uint32_t exponent) HWY_ATTR { return hn::Set(du, exponent << 23); };
+  Lanes w;
+  for (int i = 0; i < kParts; i++) {
+    const auto u = hn::ShiftRight<8 * kI>(hn::BitCast(du, c[i]));
+    const auto sign = hn::AndNot(hn::ShiftLeft<24>(u), hn::Set(du, 0x80000000u));  // kept inverted
+    const auto magnitude = hn::And(u, hn::Set(du, 127)), bits = hn::ShiftLeft<20>(magnitude);
+    const auto normal = hn::BitCast(F(), hn::Add(bits, power(121)));
+    const auto small =
+        hn::Sub(hn::BitCast(F(), hn::Add(bits, power(122))), hn::BitCast(F(), power(122)));
+    const auto is_small = hn::RebindMask(F(), hn::Lt(magnitude, hn::Set(du, 8)));
+    const auto is_nan = hn::RebindMask(F(), hn::Eq(magnitude, hn::Set(du, 127)));
+    const auto nan = hn::BitCast(F(), hn::Set(du, 0x7fc00000u));
+    const auto value = hn::IfThenElse(is_nan, nan, hn::IfThenElse(is_small, small, normal));
+    w.v[i] = hn::Or(value, hn::BitCast(F(), sign));
+  }
+  return w;
+}
+
 // One unit of 32 k; scale and bias of its two halves.
 template <Code kCode>
 void unit_to_floats(const quant::Format& f, const uint8_t* unit, const Lanes* scale,
@@ -52,7 +76,12 @@ void unit_to_floats(const quant::Format& f, const uint8_t* unit, const Lanes* sc
     VB c[kRegs];
     for (int r = 0; r < kRegs; r++) c[r] = load_codes<kCode, j.value>(unit, r);
     unroll<4>([&](auto i) MLXCEL_INLINE_LAMBDA {
-      const Lanes q = numbers<kCode, i.value>(c, f.offset);
+      Lanes q;
+      if constexpr (kCode == Code::kE4M3) {
+        q = e4m3_values<i.value>(c);
+      } else {
+        q = numbers<kCode, i.value>(c, f.offset);
+      }
       const Lanes v = f.bias ? fma(scale[j / 4], q, bias[j / 4]) : scale[j / 4] * q;
       v.store(w + (4 * j + i) * 16);
     });
@@ -76,9 +105,16 @@ HWY_NOINLINE void codes_to_floats(const Share& s, int64_t b, int64_t k0, int64_t
     const uint8_t* record = s.block(b) + k / f.group * s.layout.bytes;
     const int64_t in_record = k % f.group;
     Lanes scale[2], bias[2];
-    scale[0] = scale[1] = load_scales(f.scale, record + s.layout.scales);
+    if (f.shared) {
+      scale[0] = scale[1] = Lanes::set(quant::scale_at(f.scale, record + s.layout.scales, 0));
+    } else {
+      scale[0] = scale[1] = load_scales(f.scale, record + s.layout.scales);
+    }
+    if (quant::scales_per_record(f) == 2) {
+      scale[1] = load_scales(f.scale, record + s.layout.scales + 16 * quant::scale_bytes(f.scale));
+    }
     bias[0] = bias[1] = f.bias ? load_scales(f.scale, record + s.layout.biases) : scale[0];
-    for (int half = 0; half < 2 && f.sub > 0; half++) {
+    for (int half = 0; half < 2 && quant::two_level(f); half++) {
       const int sub = static_cast<int>((in_record + 16 * half) / f.sub);
       scale[half] = scale[half] * sub_scales(f, record + s.layout.subs, sub, false);
       if (f.bias) bias[half] = bias[half] * sub_scales(f, record + s.layout.subs, sub, true);
@@ -111,6 +147,8 @@ Fill fill_of(const quant::Format& f) {
       return codes_to_floats<Code::kU8>;
     case Code::kE2M1:
       return codes_to_floats<Code::kE2M1>;
+    case Code::kE4M3:
+      return codes_to_floats<Code::kE4M3>;
     case Code::kNL4:
       return codes_to_floats<Code::kNL4>;
     case Code::kFloat:

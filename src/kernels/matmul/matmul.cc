@@ -41,6 +41,7 @@ MatmulKernel kernel_of(const quant::Format& f, bool x_quantized) {
       return matmul_mxfp4;
     case Code::kNL4:
       return matmul_iq4_nl;
+    case Code::kE4M3:
     case Code::kFloat:
       break;
   }

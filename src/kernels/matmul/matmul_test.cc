@@ -24,6 +24,8 @@ std::vector<const Format*> all_formats() {
   std::vector<const Format*> all;
   for (const Format& f : quant::kFormats) all.push_back(&f);
   for (const Format& f : quant::kAffineFormats) all.push_back(&f);
+  for (const Format& f : quant::kMxFormats) all.push_back(&f);
+  for (const Format& f : quant::kFp8Formats) all.push_back(&f);
   return all;
 }
 
@@ -34,7 +36,9 @@ std::string full_name(const Format& f) {
 void write_scale(std::mt19937* rng, DType type, uint8_t* p) {
   const float v = std::normal_distribution<float>(0, 0.1f)(*rng);
   const uint16_t half = type == DType::kF16 ? f32_to_f16(v) : f32_to_bf16(v);
-  if (type == DType::kU8) {
+  if (type == DType::kF8_E4M3) {
+    *p = static_cast<uint8_t>((*rng)() % 126 | ((*rng)() & 128));
+  } else if (type == DType::kU8) {
     *p = static_cast<uint8_t>(118 + (*rng)() % 8);
   } else if (type == DType::kF32) {
     std::memcpy(p, &v, 4);
@@ -65,6 +69,8 @@ struct Weights {
     for (uint8_t* p = data; p < data + bytes; p += l.bytes, record++) {
       for (int i = 0; i < l.scales; i++) {
         p[i] = record % 5 == 0 ? 255 : record % 5 == 1 ? 0 : static_cast<uint8_t>(rng());
+        // NaN has many bit patterns: the tree's is not the only one.
+        if (f.code == quant::Code::kE4M3 && (p[i] & 127) == 127) p[i] ^= 1;
       }
       const int width = quant::scale_bytes(f.scale);
       for (int i = l.scales; i < l.bytes; i += width) write_scale(&rng, f.scale, p + i);
@@ -223,6 +229,20 @@ TEST(Matmul, TheTreeIsWithinItsDerivedErrorOfTheTruth) {
         }
       }
     }
+  }
+}
+
+TEST(Matmul, ShowsNanOfACodeInItsOutputAlone) {
+  const Format& f = *quant::find_mx(8, 32);
+  Weights w(f, 32, 64);
+  w.data[3] = 0x7f ^ 0x80;  // output 0, k = 3
+  for (const int64_t rows : {1, 20}) {
+    Rows x(rows, 64);
+    for_each_isa([&](const char*) {
+      std::vector<float> y(rows * 32);
+      matmul(args_of(w, &x, false, y.data(), 32));
+      for (int64_t i = 0; i < rows * 32; i++) ASSERT_EQ(std::isnan(y[i]), i % 32 == 0);
+    });
   }
 }
 

@@ -39,9 +39,9 @@ struct Tile<256> {
   int16_t part32[4][8];   // sums of 32
 };
 
-// k per activation group for a weight format; 0 for float weights.
+// k per activation group for a weight format; 0 where activations stay floats.
 inline int group_of(const quant::Format& f) {
-  return f.code == quant::Code::kFloat ? 0 : f.sub > 0 ? 256 : 32;
+  return !quant::takes_int8(f) ? 0 : quant::two_level(f) ? 256 : 32;
 }
 
 // Bytes for `rows` quantized rows. Align to 64.

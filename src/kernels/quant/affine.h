@@ -1,5 +1,6 @@
-// MLX's affine codes: a row is a little-endian stream of b-bit codes; scales and biases are arrays
-// of their own. w = scale * code + bias, groups of 32, 64 or 128.
+// MLX's codes: a row is a little-endian stream of b-bit codes; scales and biases are arrays of
+// their own. Affine: w = scale * code + bias, groups of 32, 64 or 128. mxfp4, mxfp8 and nvfp4: w =
+// scale * number, a byte each; two groups of nvfp4 are one here.
 #pragma once
 
 #include <cstring>
@@ -46,9 +47,9 @@ inline void read_affine_of(const Format& f, const PackSource& s, int64_t row, in
   const int64_t at = row * (s.in / f.group) + g;
   read_codes<kBits>(reinterpret_cast<const uint8_t*>(s.data) + at * (f.group * kBits / 8), f.group,
                     out->code);
-  const int width = scale_bytes(f.scale);
+  const int width = scale_bytes(f.scale) * scales_per_record(f);
   std::memcpy(out->scale, s.scales + at * width, width);
-  std::memcpy(out->bias, s.biases + at * width, width);
+  if (f.bias) std::memcpy(out->bias, s.biases + at * width, width);
 }
 
 inline void read_affine(const Format& f, const PackSource& s, int64_t row, int64_t g, Group* out) {

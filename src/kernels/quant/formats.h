@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernels/quant/affine.h"
+#include "kernels/quant/fp8.h"
 #include "kernels/quant/iq4_nl.h"
 #include "kernels/quant/mxfp4.h"
 #include "kernels/quant/q2_k.h"
@@ -64,6 +65,29 @@ inline constexpr auto kAffineFormats = [] {
         table[i++] = {b.name, DType::kU32, b.code, b.bits,   group,  0,
                       scale,  true,        0,      S::kNone, nullptr};
       }
+    }
+  }
+  return table;
+}();
+
+// MLX's codes of floats. nvfp4's groups are 16 k, and a record holds two of them.
+// clang-format off
+inline constexpr Format kMxFormats[] = {
+    {"mxfp4",  D::kU32,    Code::kE2M1,  4,    32,   0,  D::kU8,      false, 0, S::kNone, nullptr},
+    {"mxfp8",  D::kU32,    Code::kE4M3,  8,    32,   0,  D::kU8,      false, 0, S::kNone, nullptr},
+    {"nvfp4",  D::kU32,    Code::kE2M1,  4,    32,   16, D::kF8_E4M3, false, 0, S::kNone, nullptr},
+};
+// clang-format on
+
+// fp8: by k per record, and whether sixteen outputs have one scale.
+inline constexpr int kFp8Groups[] = {256, 128, 64, 32};
+inline constexpr auto kFp8Formats = [] {
+  std::array<Format, 8> table{};
+  size_t i = 0;
+  for (const int group : kFp8Groups) {
+    for (const bool shared : {true, false}) {
+      table[i++] = {"fp8",   D::kF8_E4M3, Code::kE4M3, 8,        group,   0,
+                    D::kF32, false,       0,           S::kNone, nullptr, shared};
     }
   }
   return table;

@@ -1,7 +1,8 @@
 // Where a packed record keeps its parts, and one number of it in plain C++.
 //
 // A record holds `group` k of 16 outputs: the codes, then the sub-scales of two levels, then
-// scale[16], then bias[16] where stored. Codes come in units of 32 k. Inside a unit, byte 4 r + i
+// scale[16] (scale[1] where outputs share it; [2][16] for nvfp4's two groups), then bias[16] where
+// stored. Codes come in units of 32 k. Inside a unit, byte 4 r + i
 // of quad j is output r, k = 4 j + i, and the bits of a code are split over planes:
 //   8 bits           [8][64]: quad j, as a signed byte, code - 128
 //   low 4 of 4 to 6  [4][64]: quad j in the low, j + 4 in the high nibble
@@ -13,6 +14,7 @@
 
 #include <cstring>
 
+#include "base/e4m3.h"
 #include "base/half.h"
 #include "kernels/quant/format.h"
 
@@ -26,8 +28,14 @@ inline constexpr int8_t kNL4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 inline constexpr int8_t kE2M1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 inline int scale_bytes(DType scale) {
-  return scale == DType::kU8 ? 1 : scale == DType::kF32 ? 4 : 2;
+  return scale == DType::kU8 || scale == DType::kF8_E4M3 ? 1 : scale == DType::kF32 ? 4 : 2;
 }
+
+// Of each output, or of all that share them.
+inline int scales_per_record(const Format& f) {
+  return f.sub > 0 && !two_level(f) ? f.group / f.sub : 1;
+}
+inline int scale_lanes(const Format& f) { return f.shared ? 1 : static_cast<int>(kBlock); }
 
 struct Layout {  // byte offsets in a record
   int unit;      // bytes of 32 k of codes
@@ -47,8 +55,8 @@ inline Layout layout_of(const Format& f) {
   l.unit = f.bits * 64;
   l.subs = f.group / kUnit * l.unit;
   l.scales = l.subs + sub_scales_bytes(f.subs);
-  const int width = static_cast<int>(kBlock) * scale_bytes(f.scale);
-  l.biases = l.scales + width;
+  const int width = scale_lanes(f) * scale_bytes(f.scale);
+  l.biases = l.scales + scales_per_record(f) * width;
   l.bytes = l.biases + (f.bias ? width : 0);
   return l;
 }
@@ -70,9 +78,16 @@ inline int number_of(Code code, int c) {
   return code == Code::kE2M1 ? kE2M1Values[c] : code == Code::kNL4 ? kNL4Values[c] : c;
 }
 
+// The same where numbers need not be integers.
+inline float value_of(Code code, int c) {
+  return code == Code::kE4M3 ? 2 * kE4M3[c] : static_cast<float>(number_of(code, c));
+}
+
+// Scales of one byte are halved, for their codes' values are doubled.
 inline float scale_at(DType type, const void* p, int r) {
   const auto* bytes = static_cast<const uint8_t*>(p);
-  if (type == DType::kU8) {  // 2^(e - 127); MXFP4 halves it, for its doubled values
+  if (type == DType::kF8_E4M3) return 0.5f * kE4M3[bytes[r]];
+  if (type == DType::kU8) {  // 2^(e - 127)
     const uint32_t e = bytes[r];
     return std::bit_cast<float>(e > 1 ? (e - 1) << 23 : 0x00200000u << e);
   }
@@ -84,6 +99,12 @@ inline float scale_at(DType type, const void* p, int r) {
   uint16_t h;
   std::memcpy(&h, bytes + 2 * r, 2);
   return type == DType::kF16 ? f16_to_f32(h) : bf16_to_f32(h);
+}
+
+// The scale of output r that k of a record has; under it a sub-scale may lie.
+inline float scale_of(const Format& f, const Layout& l, const uint8_t* record, int r, int k) {
+  const int n = two_level(f) || f.sub == 0 ? 0 : k / f.sub, lanes = scale_lanes(f);
+  return scale_at(f.scale, record + l.scales + n * lanes * scale_bytes(f.scale), r % lanes);
 }
 
 // Sub-scale and sub-minimum number s of output r.

@@ -6,6 +6,7 @@
 #include "kernels/quant/formats.h"
 #include "kernels/quant/layout.h"
 #include "kernels/quant/pack_tree.h"
+#include "kernels/quant/read_group.h"
 
 namespace mlxcel::quant {
 namespace {
@@ -100,10 +101,12 @@ void pad(const Format& f, Group* g) {
 
 void pack_record(const Format& f, const Layout& l, const Group* rows, uint8_t* record) {
   for (int u = 0; u < f.group / kUnit; u++) pack_unit(f.bits, rows, u * kUnit, record + u * l.unit);
-  if (f.sub > 0) pack_sub_scales(f.subs, rows, record + l.subs);
-  const int width = scale_bytes(f.scale);
-  for (int r = 0; r < 16; r++) {
-    std::memcpy(record + l.scales + r * width, rows[r].scale, width);
+  if (two_level(f)) pack_sub_scales(f.subs, rows, record + l.subs);
+  const int width = scale_bytes(f.scale), lanes = scale_lanes(f);
+  for (int r = 0; r < lanes; r++) {
+    for (int n = 0; n < scales_per_record(f); n++) {
+      std::memcpy(record + l.scales + (n * lanes + r) * width, rows[r].scale + n * width, width);
+    }
     if (f.bias) std::memcpy(record + l.biases + r * width, rows[r].bias, width);
   }
 }
@@ -130,12 +133,7 @@ void pack_coded_block(const Format& f, const PackSource& s, const int64_t* row, 
   for (Group& g : rows) pad(f, &g);
   for (int64_t g = 0; g < groups; g++) {
     for (int r = 0; r < 16; r++) {
-      if (row[r] < 0) continue;
-      if (f.read == nullptr) {
-        read_affine(f, s, row[r], g, &rows[r]);
-      } else {
-        f.read(s.data + (row[r] * groups + g) * info(f.dtype).bytes, &rows[r]);
-      }
+      if (row[r] >= 0) read_group(f, s, row[r], g, &rows[r]);
     }
     pack_record(f, l, rows, dst + g * l.bytes);
   }
@@ -153,6 +151,22 @@ const Format* find(DType dtype) {
 const Format* find_affine(int bits, int group, DType scale) {
   for (const Format& f : kAffineFormats) {
     if (f.bits == bits && f.group == group && f.scale == scale) return &f;
+  }
+  return nullptr;
+}
+
+const Format* find_mx(int bits, int group) {
+  for (const Format& f : kMxFormats) {
+    if (f.bits == bits && (f.sub > 0 ? f.sub : f.group) == group) return &f;
+  }
+  return nullptr;
+}
+
+const Format* find_fp8(int64_t rows, int64_t columns, int64_t out, int64_t in) {
+  const bool shared = rows % kBlock == 0 || rows >= out;
+  for (const Format& f : kFp8Formats) {
+    if (f.shared == shared && in % f.group == 0 && (columns >= in || columns % f.group == 0))
+      return &f;
   }
   return nullptr;
 }
@@ -190,15 +204,14 @@ void unpack_row(const Format& f, const void* packed, int64_t in, int64_t row, fl
       y[k0] = scale_at(f.dtype, record, r);
       continue;
     }
-    const float scale = scale_at(f.scale, record + l.scales, r);
     const float bias = f.bias ? scale_at(f.scale, record + l.biases, r) : 0;
     for (int k = 0; k < f.group; k++) {
       const int code = code_at(f.bits, record + k / kUnit * l.unit, r, k % kUnit);
-      const auto q = static_cast<float>(number_of(f.code, code) - f.offset);
-      float d = scale, m = bias;
-      if (f.sub > 0) {
+      const float q = value_of(f.code, code) - static_cast<float>(f.offset);
+      float d = scale_of(f, l, record, r, k), m = bias;
+      if (two_level(f)) {
         const SubScale s = sub_scale_at(f.subs, record + l.subs, r, k / f.sub);
-        d = scale * static_cast<float>(s.scale);
+        d *= static_cast<float>(s.scale);
         m = -(bias * static_cast<float>(s.min));
       }
       y[k0 + k] = f.bias ? std::fma(d, q, m) : d * q;

@@ -1,5 +1,6 @@
-// pack() in vectors. A group of sixteen rows is read as one byte a code, which compilers turn into
-// vector code; then its words are transposed, and planes of bits are put together word by word.
+// pack() in vectors. Most formats of GGUF: pack_words-inl.h. Of the others a group of sixteen rows
+// is read as one byte a code, which compilers turn into vector code; then its words are transposed,
+// and planes of bits are put together word by word.
 #include <algorithm>
 
 #include "base/check.h"
@@ -24,7 +25,7 @@ struct Unit {
   alignas(64) uint32_t w[8][16];
 };
 
-// Four words of each of four rows, `stride` bytes apart -> word j of the rows at to[j * to_stride].
+// Four words of each of four rows, word i of the rows by load(i) -> word j at to[j * to_stride].
 template <class Load>
 HWY_INLINE void transpose_words(const Load& load, uint32_t* to, int64_t to_stride) {
   const hn::Full128<uint32_t> d;
@@ -150,10 +151,22 @@ void pack_sub_scales(SubScales subs, const Group* rows, uint8_t* p) {
   }
 }
 
+}  // namespace mlxcel::HWY_NAMESPACE
+MLXCEL_AFTER_TARGET
+
+#include "kernels/quant/pack_words-inl.h"
+
+MLXCEL_BEFORE_TARGET
+namespace mlxcel::HWY_NAMESPACE {
+
 template <class Number>
-HWY_INLINE void put_scales(const Group* rows, uint8_t* scales, uint8_t* biases) {
-  for (int r = 0; r < 16; r++) {
-    std::memcpy(scales + r * sizeof(Number), rows[r].scale, sizeof(Number));
+HWY_INLINE void put_scales(const Format& f, const Group* rows, uint8_t* scales, uint8_t* biases) {
+  const int lanes = quant::scale_lanes(f), several = quant::scales_per_record(f);
+  for (int r = 0; r < lanes; r++) {
+    for (int n = 0; n < several; n++) {
+      std::memcpy(scales + (n * lanes + r) * sizeof(Number), rows[r].scale + n * sizeof(Number),
+                  sizeof(Number));
+    }
     if (biases != nullptr) {
       std::memcpy(biases + r * sizeof(Number), rows[r].bias, sizeof(Number));
     }
@@ -172,17 +185,17 @@ HWY_INLINE void pack_groups(const Format& f, int64_t groups, const Read& read, u
       transpose_unit(rows, u * quant::kUnit, unit);
       pack_unit(f.bits, unit, record + u * l.unit);
     }
-    if (f.sub > 0) pack_sub_scales(f.subs, rows, record + l.subs);
+    if (quant::two_level(f)) pack_sub_scales(f.subs, rows, record + l.subs);
     uint8_t* biases = f.bias ? record + l.biases : nullptr;
     switch (quant::scale_bytes(f.scale)) {
       case 1:
-        put_scales<uint8_t>(rows, record + l.scales, biases);
+        put_scales<uint8_t>(f, rows, record + l.scales, biases);
         break;
       case 2:
-        put_scales<uint16_t>(rows, record + l.scales, biases);
+        put_scales<uint16_t>(f, rows, record + l.scales, biases);
         break;
       default:
-        put_scales<uint32_t>(rows, record + l.scales, biases);
+        put_scales<uint32_t>(f, rows, record + l.scales, biases);
     }
   }
 }
@@ -205,6 +218,12 @@ void pack_affine(const Format& f, const PackSource& s, const int64_t* row, uint8
       [&](int r, int64_t g, Group* out)
           HWY_ATTR { quant::read_affine_of<kBits>(f, s, row[r], g, out); },
       dst);
+}
+
+void pack_fp8(const Format& f, const PackSource& s, const int64_t* row, uint8_t* dst) {
+  pack_groups(
+      f, s.in / f.group,
+      [&](int r, int64_t g, Group* out) HWY_ATTR { quant::read_fp8(f, s, row[r], g, out); }, dst);
 }
 
 // Floats: word k of sixteen rows beside each other.
@@ -278,35 +297,37 @@ PackBlock packer(const Format& f) {
   switch (f.dtype) {
     case D::kU32:
       return affine_packer(f.bits);
+    case D::kF8_E4M3:
+      return pack_fp8;
     case D::kF32:
       return pack_f32;
     case D::kF16:
     case D::kBF16:
       return pack_f16;
     case D::kQ4_0:
-      return pack_blocks<quant::read_q4_0>;
+      return pack_simple<2, -1, 4>;
     case D::kQ4_1:
-      return pack_blocks<quant::read_q4_1>;
+      return pack_simple<4, -1, 4>;
     case D::kQ5_0:
-      return pack_blocks<quant::read_q5_0>;
+      return pack_simple<6, 2, 4>;
     case D::kQ5_1:
-      return pack_blocks<quant::read_q5_1>;
+      return pack_simple<8, 4, 4>;
     case D::kQ8_0:
-      return pack_blocks<quant::read_q8_0>;
+      return pack_simple<2, -1, 8>;
     case D::kIQ4_NL:
-      return pack_blocks<quant::read_iq4_nl>;
+      return pack_simple<2, -1, 4>;
     case D::kMXFP4:
-      return pack_blocks<quant::read_mxfp4>;
+      return pack_simple<1, -1, 4>;
     case D::kQ2_K:
       return pack_blocks<quant::read_q2_k>;
     case D::kQ3_K:
       return pack_blocks<quant::read_q3_k>;
     case D::kQ4_K:
-      return pack_blocks<quant::read_q4_k>;
+      return pack_q45_k<false>;
     case D::kQ5_K:
-      return pack_blocks<quant::read_q5_k>;
+      return pack_q45_k<true>;
     case D::kQ6_K:
-      return pack_blocks<quant::read_q6_k>;
+      return pack_q6_k;
     default:
       return nullptr;
   }

@@ -84,6 +84,65 @@ TEST(Pack, ReadsAffineCodesAsMlxDoes) {
   }
 }
 
+TEST(Pack, ReadsSmallFloatsAsMlxDoes) {
+  for (const Format& f : kMxFormats) {
+    const std::vector<std::byte> bytes = golden(f.name);
+    PackSource s;
+    s.out = 2, s.in = 192, s.data = bytes.data();
+    const int group = f.sub > 0 ? f.sub : f.group;
+    const int64_t codes = 2 * 192 * f.bits / 8, scales = 2 * 192 / group;
+    s.scales = s.data + codes;
+    ASSERT_EQ(bytes.size(), codes + scales + 2 * 192 * sizeof(float)) << f.name;
+    std::vector<float> want(2 * 192);
+    std::memcpy(want.data(), s.scales + scales, want.size() * 4);
+    expect_weights(f, s, Packed(f, s).data, want.data());
+    EXPECT_EQ(find_mx(f.bits, group), &f);
+  }
+  EXPECT_EQ(find_mx(8, 16), nullptr);
+}
+
+TEST(Pack, ReadsFp8AsMlxDoes) {
+  const std::vector<std::byte> bytes = golden("fp8");
+  PackSource s;
+  s.out = 2, s.in = 192, s.data = bytes.data(), s.scales = s.data + 2 * 192;
+  s.scale_rows = 1, s.scale_columns = 96;
+  ASSERT_EQ(bytes.size(), 2 * 192 + 4 * 4 + 2 * 192 * sizeof(float));
+  std::vector<float> want(2 * 192);
+  std::memcpy(want.data(), s.scales + 4 * 4, want.size() * 4);
+  const Format* f = find_fp8(1, 96, 2, 192);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->group, 32);
+  expect_weights(*f, s, Packed(*f, s).data, want.data());
+}
+
+// Records as long as blocks and rows divide; one scale where no record's outputs have two.
+TEST(Pack, FindsFp8ByItsBlocks) {
+  const auto found = [](int64_t rows, int64_t columns, int64_t out, int64_t in) {
+    const Format* f = find_fp8(rows, columns, out, in);
+    return f == nullptr ? 0 : f->shared ? f->group : -f->group;
+  };
+  EXPECT_EQ(found(128, 128, 512, 1024), 128);
+  EXPECT_EQ(found(512, 1024, 512, 1024), 256);  // one scale for all
+  EXPECT_EQ(found(1, 1024, 512, 1024), -256);   // one a row
+  EXPECT_EQ(found(1, 896, 512, 896), -128);
+  EXPECT_EQ(found(24, 64, 512, 1024), -64);
+  EXPECT_EQ(found(128, 48, 512, 96), 0);
+  EXPECT_EQ(found(128, 128, 512, 40), 0);
+}
+
+TEST(Pack, ShowsWhatIsNoNumber) {
+  const std::vector<std::byte> codes(32, std::byte{0x7f}), ones(16, std::byte{0x22});
+  const std::byte scales[2] = {std::byte{0x7f}, std::byte{0x38}};
+  PackSource s;
+  s.out = 1, s.in = 32, s.data = codes.data(), s.scales = scales;
+  float row[32];
+  unpack_row(*find_mx(8, 32), Packed(*find_mx(8, 32), s).data, 32, 0, row);
+  for (const float w : row) EXPECT_TRUE(std::isnan(w));
+  s.data = ones.data();
+  unpack_row(*find_mx(4, 16), Packed(*find_mx(4, 16), s).data, 32, 0, row);
+  for (int k = 0; k < 32; k++) EXPECT_EQ(std::isnan(row[k]), k < 16);
+}
+
 TEST(Pack, KeepsFloatsAndPadsOutputs) {
   const int64_t out = 37, in = 5;
   std::vector<float> w(out * in);
@@ -115,11 +174,12 @@ void expect_as_defined(const Format& f) {
   PackSource s;
   s.out = 37, s.in = f.code == Code::kFloat ? 45 : 512;
   const int64_t row = f.dtype == DType::kU32 ? s.in * f.bits / 8 : bytes_of(f.dtype, s.in);
-  const int64_t numbers = s.in / f.group * scale_bytes(f.scale);
+  const int64_t numbers = s.in / f.group * scale_bytes(f.scale) * scales_per_record(f);
   std::vector<std::byte> bytes(s.out * (row + 2 * numbers));
   std::mt19937 random(f.bits * 1000 + f.group);
   for (std::byte& b : bytes) b = static_cast<std::byte>(random());
   s.data = bytes.data(), s.scales = s.data + s.out * row, s.biases = s.scales + s.out * numbers;
+  if (f.dtype == DType::kF8_E4M3) s.scale_rows = f.shared ? 37 : 1, s.scale_columns = f.group;
   s.source_row = [](const void*, int64_t n) { return (n * 7 + 3) % 37; };
   std::vector<std::byte> want(packed_bytes(f, s.out, s.in));
   pack_tree(f, s, 0, blocks(s.out), want.data());
@@ -135,6 +195,8 @@ void expect_as_defined(const Format& f) {
 TEST(Pack, IsAsDefinedOnEveryIsa) {
   for (const Format& f : kFormats) expect_as_defined(f);
   for (const Format& f : kAffineFormats) expect_as_defined(f);
+  for (const Format& f : kMxFormats) expect_as_defined(f);
+  for (const Format& f : kFp8Formats) expect_as_defined(f);
 }
 
 TEST(Pack, StaysWithinThreePercentOfTheFile) {
@@ -145,6 +207,16 @@ TEST(Pack, StaysWithinThreePercentOfTheFile) {
   for (const Format& f : kAffineFormats) {
     const int64_t file = 16 * (512 * f.bits / 8 + 2 * 512 / f.group * scale_bytes(f.scale));
     EXPECT_EQ(packed_bytes(f, 16, 512), file) << f.name;
+  }
+  for (const Format& f : kMxFormats) {
+    const int64_t file = 16 * (512 * f.bits / 8 + 512 / (f.sub > 0 ? f.sub : f.group));
+    EXPECT_EQ(packed_bytes(f, 16, 512), file) << f.name;
+  }
+  // fp8: blocks as published, one scale for all, one a row.
+  for (const auto& [rows, columns] : {std::pair{128, 128}, {1024, 512}, {1, 512}}) {
+    const int64_t file = 1024 * 512 + 4 * (1024 / rows) * (512 / columns);
+    const Format& f = *find_fp8(rows, columns, 1024, 512);
+    EXPECT_LE(static_cast<double>(packed_bytes(f, 1024, 512)), 1.03 * static_cast<double>(file));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/quant/formats.h"
 #include "kernels/quant/layout.h"
+#include "kernels/quant/read_group.h"
 
 namespace mlxcel::quant {
 namespace {
@@ -19,19 +20,15 @@ struct Part {
 
 Part part_of(const Format& f, const Group& g, int k) {
   Part p;
-  p.scale = scale_at(f.scale, g.scale, 0);
+  const int several = two_level(f) || f.sub == 0 ? 0 : k / f.sub;
+  p.scale = scale_at(f.scale, g.scale + several * scale_bytes(f.scale), 0);
   if (f.bias) p.bias = scale_at(f.scale, g.bias, 0);
-  if (f.sub > 0) {
+  if (two_level(f)) {
     const int s = k / f.sub;
     p.bias *= -g.sub_min[s];
     p.scale *= g.sub_scale[s];
   }
   return p;  // products of an f16 and a byte: exact, in float too
-}
-
-void read_group(const Format& f, const PackSource& s, int64_t row, int64_t g, Group* out) {
-  if (f.read == nullptr) return read_affine(f, s, row, g, out);
-  f.read(s.data + (row * (s.in / f.group) + g) * info(f.dtype).bytes, out);
 }
 
 int64_t stored_row(const PackSource& s, int64_t row) {
@@ -53,7 +50,7 @@ void expand(const Format& f, const PackSource& s, int64_t row, double* w) {
     read_group(f, s, stored, i, &g);
     for (int k = 0; k < f.group; k++) {
       const Part p = part_of(f, g, k);
-      w[i * f.group + k] = p.scale * (number_of(f.code, g.code[k]) - f.offset) + p.bias;
+      w[i * f.group + k] = p.scale * (value_of(f.code, g.code[k]) - f.offset) + p.bias;
     }
   }
 }
@@ -125,8 +122,8 @@ void keep(const Format& f, const PackSource& s, int64_t row, const MlxCoding& to
     for (int k = 0; k < f.group; k += to.group) {
       const int64_t at = (i * f.group + k) / to.group;
       writer.codes(at, g.code + k);
-      if (to.mode == MlxMode::kMxfp4) {
-        writer.byte(at, std::to_integer<uint8_t>(g.scale[0]));
+      if (to.mode != MlxMode::kAffine) {
+        writer.byte(at, std::to_integer<uint8_t>(g.scale[k / to.group]));
         continue;
       }
       const Part p = part_of(f, g, k);
@@ -168,12 +165,6 @@ void affine_group(const float* w, const double* exact, const MlxCoding& to, int6
   writer.scale(at, kept_scale), writer.bias(at, kept_bias);
 }
 
-// The magnitude of an e4m3 code: 3 bits of fraction, subnormal below 2^-6.
-double e4m3(int code) {
-  const int exponent = code >> 3, fraction = code & 7;
-  return exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
-}
-
 // x >= 0 to the nearest magnitude, ties to the even code.
 int to_e4m3(double x) {
   if (x >= kE4M3Most) return 126;
@@ -208,7 +199,7 @@ void float_code_group(const float* w, const double* exact, const MlxCoding& to, 
   double scale;
   if (to.mode == MlxMode::kNvfp4) {
     const int code = to_e4m3(largest / static_cast<float>(top));
-    scale = e4m3(code);
+    scale = kE4M3[code];
     writer.byte(at, static_cast<uint8_t>(code));
   } else {
     const int e = exponent_byte(largest, top);
@@ -221,7 +212,7 @@ void float_code_group(const float* w, const double* exact, const MlxCoding& to, 
     const int code = four ? to_e2m1(x) : to_e4m3(std::min(x, top));
     const bool minus = std::signbit(w[k]) && (code != 0 || !four);
     codes[k] = static_cast<uint8_t>(code | (minus ? four ? 8 : 128 : 0));
-    const double kept = scale * (four ? 0.5 * kE2M1Values[code] : e4m3(code));
+    const double kept = scale * (four ? 0.5 * kE2M1Values[code] : kE4M3[code]);
     if ((minus ? -kept : kept) != exact[k]) writer.note(Recoded::kRounded);
   }
   writer.codes(at, codes);
@@ -231,6 +222,9 @@ void float_code_group(const float* w, const double* exact, const MlxCoding& to, 
 
 std::optional<MlxCoding> kept_coding(const Format& f, DType scale) {
   if (f.code == Code::kFloat) return std::nullopt;
+  if (f.code == Code::kE4M3 && f.dtype != DType::kU32) return std::nullopt;
+  if (f.code == Code::kE4M3) return MlxCoding{MlxMode::kMxfp8, 8, 32, DType::kU8};
+  if (f.code == Code::kE2M1 && f.sub > 0) return MlxCoding{MlxMode::kNvfp4, 4, 16, DType::kU8};
   if (f.code == Code::kE2M1) return MlxCoding{MlxMode::kMxfp4, 4, 32, DType::kU8};
   const int group = f.sub > 0 ? f.sub : f.group;
   if (group < 32) return std::nullopt;

@@ -108,6 +108,23 @@ TEST(Recode, KeepsCodesOfGgufFormats) {
   EXPECT_EQ(kept, 8);  // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, Q4_K, Q5_K
 }
 
+TEST(Recode, KeepsSmallFloats) {
+  for (const Format& f : kMxFormats) {
+    const std::vector<std::byte> bytes = golden(f.name);
+    PackSource s;
+    s.out = 2, s.in = 192, s.data = bytes.data();
+    const int64_t codes = 2 * 192 * f.bits / 8;
+    s.scales = s.data + codes;
+    const auto to = kept_coding(f, DType::kBF16);
+    ASSERT_TRUE(to) << f.name;
+    const Rows rows = recode(f, s, *to);
+    EXPECT_EQ(rows.worst, Recoded::kExact);
+    ASSERT_EQ(rows.codes.size(), static_cast<size_t>(codes));
+    EXPECT_EQ(std::memcmp(rows.codes.data(), s.data, rows.codes.size()), 0) << f.name;
+    EXPECT_EQ(std::memcmp(rows.scales.data(), s.scales, rows.scales.size()), 0) << f.name;
+  }
+}
+
 TEST(Recode, SaysWhatIsLost) {
   const std::vector<std::byte> q4_1 = golden("Q4_1"), q4_k = golden("Q4_K"), q6_k = golden("Q6_K");
   PackSource s;
