@@ -42,9 +42,11 @@ def main():
             expected.append((path.name, name, *oracle.render(source, context)))
     answers = subprocess.run([args.tool], input="\n".join(requests) + "\n", capture_output=True,
                              encoding="utf-8", check=True).stdout.rstrip("\n").split("\n")
+    most_steps = 0
     counts = {"text": 0, "error": 0, "different": 0}
     for (file, name, kind, value), line in zip(expected, answers, strict=True):
         answer = json.loads(line)
+        most_steps = max(most_steps, answer.get("steps", 0))
         if kind in answer and (kind == "error" or answer["text"] == value):
             counts[kind] += 1
             continue
@@ -52,7 +54,7 @@ def main():
         if counts["different"] <= args.show:
             print(f"{file} with {name}:\n  jinja2: {kind} {value!r}\n  ours:   {answer!r}")
     print(f"{len(files)} templates: {counts['text']} equal texts, {counts['error']} errors in both, "
-          f"{counts['different']} different")
+          f"{counts['different']} different; at most {most_steps} steps")
     return 0 if counts["different"] == 0 else 1
 
 

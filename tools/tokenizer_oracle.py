@@ -10,6 +10,7 @@ import unicodedata
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 TAIL = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LLAMA3 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + TAIL
 QWEN2 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + TAIL
 QWEN35 = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + TAIL
@@ -158,6 +159,9 @@ def pre_tokenizer(pre):
         "deepseek-llm": (None, p.Sequence([split("[\r\n]"), split(DEEPSEEK_LETTERS), split(DEEPSEEK_MARKS),
                                            split(r"\s+$"), split(DEEPSEEK_CJK), split(r"\p{N}+"), bytes_only]), False),
     }
+    # A vocabulary that names none (old files): what llama.cpp does then.
+    of["default"] = (None, p.Sequence([split(r"[\p{P}\$\+<=>\^~\|]+"), split(GPT2), split(r"\p{N}+"),
+                                       split("[0-9][0-9][0-9]"), bytes_only]), False)
     for same in ("starcoder", "refact"):
         of[same] = of["smollm"]
     return of[pre]
@@ -179,7 +183,7 @@ def add_tokens(tokenizer, g):
 
 def byte_level(g):
     from tokenizers import Tokenizer, decoders, models
-    normalizer, pre, ignore_merges = pre_tokenizer(g.get("pre", "gpt-2"))
+    normalizer, pre, ignore_merges = pre_tokenizer(g.get("pre", "default"))
     merges = [tuple(m.split(" ")) for m in g["merges"]]
     t = Tokenizer(models.BPE({s: i for i, s in enumerate(g["tokens"])}, merges, ignore_merges=ignore_merges))
     if normalizer is not None:

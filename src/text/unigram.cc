@@ -2,7 +2,6 @@
 // over the characters with a trie of the vocabulary (Viterbi), linear in the piece.
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "base/cat.h"
 #include "text/model.h"
@@ -13,6 +12,7 @@ namespace mlxcel {
 namespace {
 
 constexpr double kUnknownPenalty = 10;  // an unknown character scores this below the worst token
+constexpr float kFrozenScore = -0.1F;   // a user-defined token: better than almost all others
 
 using Entries = std::vector<std::pair<std::string_view, int32_t>>;
 
@@ -36,42 +36,20 @@ Entries entries_of(const TokenizerSpec& spec, const Vocabulary& vocabulary) {
 class Unigram final : public Model {
  public:
   Unigram(const TokenizerSpec& spec, const Vocabulary& vocabulary)
-      : spec_(spec), vocabulary_(vocabulary), trie_(entries_of(spec, vocabulary)) {
-    std::vector<std::pair<std::string_view, int32_t>> frozen;
-    for (const int32_t id : spec.frozen) {
-      frozen.emplace_back(spec.tokens[static_cast<size_t>(id)], id);
-    }
-    if (!frozen.empty()) frozen_.emplace(std::move(frozen));
+      : spec_(spec),
+        vocabulary_(vocabulary),
+        trie_(entries_of(spec, vocabulary)),
+        scores_(spec.scores) {
     double worst = std::numeric_limits<double>::infinity();
     for (const double score : spec.scores) worst = std::min(worst, score);
     unknown_score_ = worst - kUnknownPenalty;
+    for (const int32_t id : spec.frozen) scores_[static_cast<size_t>(id)] = kFrozenScore;
     if (spec.float_scores) unknown_score_ = static_cast<float>(unknown_score_);
     for (size_t byte = 0; byte < 256; byte++) byte_ids_.push_back(find(byte_spelling(byte)));
   }
 
   using Model::encode;
   void encode(std::string_view piece, std::vector<int32_t>& ids) const override {
-    size_t done = 0;
-    for (size_t at = 0; frozen_ && at < piece.size();) {
-      size_t size = 0;
-      int32_t id = 0;
-      frozen_->for_each_prefix(piece.substr(at), [&](size_t n, int32_t found) {
-        size = n;
-        id = found;
-      });
-      if (size == 0) {
-        at += utf8_size(piece[at]);
-        continue;
-      }
-      encode_part(piece.substr(done, at - done), ids);
-      ids.push_back(id);
-      done = at += size;
-    }
-    encode_part(piece.substr(done), ids);
-  }
-
- private:
-  void encode_part(std::string_view piece, std::vector<int32_t>& ids) const {
     const std::vector<Best> best = search(piece);
     std::vector<Best> path;  // .begin .. next .begin; from the right
     std::vector<size_t> ends;
@@ -90,6 +68,7 @@ class Unigram final : public Model {
     }
   }
 
+ private:
   static constexpr size_t kUnreached = SIZE_MAX;
   struct Best {
     double score = 0;
@@ -114,7 +93,7 @@ class Unigram final : public Model {
         if (target.begin == kUnreached || score > target.score) target = {score, at, id};
       };
       trie_.for_each_prefix(piece.substr(at), [&](size_t size, int32_t id) {
-        offer(size, spec_.scores[static_cast<size_t>(id)] + here, id);
+        offer(size, scores_[static_cast<size_t>(id)] + here, id);
         whole_char = whole_char || size == char_size;
       });
       if (!whole_char) offer(char_size, unknown_score_ + here, spec_.unknown.value_or(-1));
@@ -142,7 +121,7 @@ class Unigram final : public Model {
   const TokenizerSpec& spec_;
   const Vocabulary& vocabulary_;
   Trie trie_;
-  std::optional<Trie> frozen_;  // user-defined tokens: a text is cut at them first
+  std::vector<double> scores_;
   double unknown_score_;
   std::vector<int32_t> byte_ids_;
 };

@@ -1,6 +1,6 @@
 // Renders templates for tools/diff_templates.py: one JSON object a line on stdin,
 // {"template": source, "context": variables, "clock": seconds}, one a line on stdout:
-// {"text": ...} or {"error": ...}.
+// {"text": ..., "steps": of the limit} or {"error": ...}.
 #include <iostream>
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 using mlxcel::Result;
 namespace text = mlxcel::text;
 
-Result<std::string> answer(const std::string& line) {
+Result<text::Rendered> answer(const std::string& line) {
   static std::map<std::string, text::Template> parsed;
   TRY(const text::Value request, text::value_from_json_text(line));
   const text::Value* source = request.dict() ? request.dict()->find("template") : nullptr;
@@ -34,8 +34,7 @@ Result<std::string> answer(const std::string& line) {
     TRY(text::Template made, text::Template::parse(key, "template"));
     known = parsed.emplace(key, std::move(made)).first;
   }
-  TRY(const text::Rendered rendered, known->second.render(*context, options));
-  return rendered.string();
+  return known->second.render(*context, options);
 }
 
 }  // namespace
@@ -43,12 +42,13 @@ Result<std::string> answer(const std::string& line) {
 int main() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    const auto text = answer(line);
+    const auto rendered = answer(line);
     mlxcel::json::object out;
-    if (text) {
-      out["text"] = *text;
+    if (rendered) {
+      out["text"] = rendered->string();
+      out["steps"] = rendered->steps;
     } else {
-      out["error"] = text.error().message;
+      out["error"] = rendered.error().message;
     }
     std::cout << mlxcel::json::serialize(out) << "\n" << std::flush;
   }

@@ -26,7 +26,7 @@ Result<Value> bound(const Builtin* method, const Value& self) {
   auto f = std::make_shared<Function>();
   f->builtin = method;
   f->self = self;
-  f->depth = 1 + self.depth();
+  f->hold(self);
   return Value(std::shared_ptr<const Function>(std::move(f)));
 }
 
@@ -57,9 +57,10 @@ Result<Value> cycle(Runtime& rt, const Value& self, Bound& args) {
   return args.raw.positional[static_cast<size_t>(self.loop()->index0) % args.raw.positional.size()];
 }
 
-Result<Value> changed(Runtime&, const Value& self, Bound& args) {
+Result<Value> changed(Runtime& rt, const Value& self, Bound& args) {
   Loop& l = *self.loop();
   const auto& now = args.raw.positional;
+  for (const Value& v : now) TRY_OK(rt.charge(v.weight()));
   const bool same = l.has_changed && std::equal(now.begin(), now.end(), l.last_changed.begin(),
                                                 l.last_changed.end(), equal);
   l.has_changed = true;
@@ -100,6 +101,7 @@ Result<Value> attribute(Runtime& rt, const Value& object, std::string_view name)
 // Subscription proper; missing where Python raises a TypeError or LookupError.
 Result<Value> subscript(Runtime& rt, const Value& object, const Value& key) {
   if (const Dict* d = object.dict()) {
+    TRY_OK(rt.charge(key.weight()));
     const Value* v = hashable(key) ? d->find(key) : nullptr;
     return v ? *v : Value();
   }
@@ -107,6 +109,7 @@ Result<Value> subscript(Runtime& rt, const Value& object, const Value& key) {
   if (!index) return Value();
   if (const String* s = object.string()) {
     const std::string& bytes = s->text.bytes();
+    TRY_OK(rt.charge(bytes.size() / 64));
     const int64_t n = static_cast<int64_t>(count_code_points(bytes));
     const int64_t i = *index < 0 ? *index + n : *index;
     if (i < 0 || i >= n) return Value();
@@ -184,6 +187,7 @@ Result<Value> get_slice(Runtime& rt, const Value& object, const Value& from, con
   const Seq* seq = object.seq();
   if (!object.string() && (!seq || seq->kind >= SeqKind::kKeys))
     return rt.undefined(cat(object_repr(object), " has no element slice"));
+  if (const String* s = object.string()) TRY_OK(rt.charge(s->text.size() / 16));
   const int64_t n = *length(object);
   const auto r = indices(rt, n, from, to, step);
   if (!r) return r.error();
@@ -199,6 +203,7 @@ Result<Value> get_slice(Runtime& rt, const Value& object, const Value& from, con
     }
     Text t;
     for (int64_t i = r->from; r->step > 0 ? i < r->to : i > r->to;) {
+      TRY_OK(rt.charge(1));
       t.append(s->text, starts[static_cast<size_t>(i)], starts[static_cast<size_t>(i) + 1]);
       if (__builtin_add_overflow(i, r->step, &i)) break;
     }
@@ -236,6 +241,7 @@ Result<std::vector<Value>> iterate(Runtime& rt, const Value& v) {
     return s->items;
   }
   if (auto d = v.dict()) {
+    TRY_OK(rt.charge(d->items.size() / 16));
     for (const auto& [key, value] : d->items) items.push_back(key);
     return items;
   }
@@ -243,7 +249,6 @@ Result<std::vector<Value>> iterate(Runtime& rt, const Value& v) {
     const std::string& bytes = s->text.bytes();
     for (size_t at = 0; at < bytes.size();) {
       const size_t end = at + utf8_size(bytes[at]);
-      TRY_OK(rt.charge(1));
       TRY(Value c, rt.text(s->text.slice(at, end)));
       items.push_back(std::move(c));
       at = end;
@@ -252,6 +257,7 @@ Result<std::vector<Value>> iterate(Runtime& rt, const Value& v) {
   }
   if (auto i = v.iterator()) {
     if (i->error) return Error{Code::kInvalid, *i->error};
+    TRY_OK(rt.charge((i->items.size() - i->next) / 16));
     items.assign(i->items.begin() + static_cast<ptrdiff_t>(i->next), i->items.end());
     i->next = i->items.size();
     return items;

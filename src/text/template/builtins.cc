@@ -78,7 +78,10 @@ Result<Value> call_builtin(Runtime& rt, const Builtin& builtin, const Value& sel
 }
 
 Result<Text> text_argument(Runtime& rt, const Bound& args, size_t i, std::string_view name) {
-  if (const String* s = args[i].string()) return s->text;
+  if (const String* s = args[i].string()) {
+    TRY_OK(rt.charge(s->text.steps()));
+    return s->text;
+  }
   return rt.fail(cat("argument '", name, "': expected str, found ", type_name(args[i])));
 }
 

@@ -10,6 +10,7 @@ using R = Result<Value>;
 
 R get(Runtime& rt, const Value& self, Bound& a) {
   if (!hashable(a[0])) return rt.fail(cat("unhashable type: '", type_name(a[0]), "'"));
+  TRY_OK(rt.charge(a[0].weight()));
   const Value* v = self.dict()->find(a[0]);
   return v ? *v : a.has(1) ? a[1] : none();
 }
@@ -29,6 +30,7 @@ R keys(Runtime& rt, const Value& self, Bound&) {
 }
 
 R values(Runtime& rt, const Value& self, Bound&) {
+  TRY_OK(rt.charge(self.dict()->items.size() / 16));
   std::vector<Value> all;
   for (const auto& [key, value] : self.dict()->items) all.push_back(value);
   return rt.list(std::move(all), SeqKind::kValues);
@@ -43,10 +45,13 @@ R fromkeys(Runtime& rt, const Value&, Bound& a) {
   return rt.dict(std::move(pairs));
 }
 
-R count(Runtime&, const Value& self, Bound& a) {
-  const auto& all = self.seq()->items;
-  return Value(static_cast<int64_t>(
-      std::count_if(all.begin(), all.end(), [&](const Value& v) { return equal(v, a[0]); })));
+R count(Runtime& rt, const Value& self, Bound& a) {
+  int64_t n = 0;
+  for (const Value& v : self.seq()->items) {
+    TRY(const bool same, compare(rt, Comparison::kEq, v, a[0]));
+    n += same ? 1 : 0;
+  }
+  return Value(n);
 }
 
 R index(Runtime& rt, const Value& self, Bound& a) {
@@ -56,8 +61,10 @@ R index(Runtime& rt, const Value& self, Bound& a) {
   TRY(int64_t to, integer_argument(rt, a, 2, "stop", n));
   if (from < 0) from = std::max<int64_t>(from + n, 0);
   if (to < 0) to += n;
-  for (int64_t i = from; i < std::min(to, n); i++)
-    if (equal(all[static_cast<size_t>(i)], a[0])) return Value(i);
+  for (int64_t i = from; i < std::min(to, n); i++) {
+    TRY(const bool same, compare(rt, Comparison::kEq, all[static_cast<size_t>(i)], a[0]));
+    if (same) return Value(i);
+  }
   return rt.fail(cat("the value is not in the ", type_name(self)));
 }
 

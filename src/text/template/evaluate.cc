@@ -76,8 +76,15 @@ Result<Value> Interpreter::evaluate_node(const Expr& e, const ScopePtr& scope) {
 }
 
 Result<Value> Interpreter::name(const std::string& name, const ScopePtr& scope) {
-  for (const Scope* s = scope.get(); s; s = s->parent.get())
-    if (const Value* v = s->find_here(name)) return *v;
+  size_t compared = 0;
+  for (const Scope* s = scope.get(); s; s = s->parent.get()) {
+    compared += 1 + s->names.size();
+    if (const Value* v = s->find_here(name)) {
+      TRY_OK(charge(compared / 16));
+      return *v;
+    }
+  }
+  TRY_OK(charge(compared / 16));
   if (const Value* v = context_.find(name)) return *v;
   if (const Builtin* global = find_global(name)) {
     auto f = std::make_shared<Function>();
@@ -183,6 +190,9 @@ Result<Args> Interpreter::arguments(const Expr& e, const ScopePtr& scope) {
   if (e.star_star) {
     TRY(Value more, evaluate(*e.star_star, scope));
     if (!more.dict()) return fail("argument after ** must be a mapping");
+    const size_t count = more.dict()->items.size();
+    // Each name is compared with all others.
+    TRY_OK(charge(count + count * (count + args.named.size()) / 16));
     for (const auto& [key, value] : more.dict()->items) {
       if (!key.string()) return fail("keywords must be strings");
       for (const auto& [n, v] : args.named)

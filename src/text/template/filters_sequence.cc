@@ -36,8 +36,9 @@ R follow(Runtime& rt, Value item, const std::vector<Value>& path, const Value& o
 }
 
 // As a sort key: strings without case unless asked for.
-Value sort_key(const Value& v, bool case_sensitive) {
+R sort_key(Runtime& rt, const Value& v, bool case_sensitive) {
   if (case_sensitive || !v.string()) return v;
+  TRY_OK(rt.charge(1 + v.string()->text.size() / 8));
   auto s = std::make_shared<String>();
   s->text = lower_text(v.string()->text);
   return Value(std::shared_ptr<const String>(std::move(s)));
@@ -53,6 +54,10 @@ Status sort_by_keys(Runtime& rt, std::vector<Keyed>& items, bool reverse) {
   std::optional<Error> error;
   auto before = [&](const Keyed& a, const Keyed& b) {
     for (size_t i = 0; i < a.keys.size() && !error; i++) {
+      if (const auto paid = rt.charge_comparison(a.keys[i], b.keys[i]); !paid) {
+        error = paid.error();
+        break;
+      }
       if (equal(a.keys[i], b.keys[i])) continue;
       const auto l = less(rt, a.keys[i], b.keys[i]);
       if (!l) error = l.error();
@@ -86,7 +91,8 @@ R sort(Runtime& rt, const Value& v, Bound& a) {
     Keyed k;
     for (const auto& path : paths) {
       TRY(Value key, follow(rt, item, path));
-      k.keys.push_back(sort_key(key, case_sensitive));
+      TRY(key, sort_key(rt, key, case_sensitive));
+      k.keys.push_back(std::move(key));
     }
     k.item = std::move(item);
     keyed.push_back(std::move(k));
@@ -110,7 +116,8 @@ R dictsort(Runtime& rt, const Value& v, Bound& a) {
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : v.dict()->items) {
     TRY(Value pair, rt.tuple({key, value}));
-    keyed.push_back({{sort_key(by == "key" ? key : value, a.has(0) && truthy(a[0]))}, pair});
+    TRY(Value by_what, sort_key(rt, by == "key" ? key : value, a.has(0) && truthy(a[0])));
+    keyed.push_back({{std::move(by_what)}, std::move(pair)});
   }
   TRY_OK(sort_by_keys(rt, keyed, a.has(2) && truthy(a[2])));
   std::vector<Value> sorted;
@@ -129,7 +136,8 @@ R unique(Runtime& rt, const Value& v, Bound& a) {
     if (!hashable(*key))
       return rt.generator(std::move(kept),
                           rt.fail(cat("unhashable type: '", type_name(*key), "'")).message);
-    const Value k = sort_key(*key, a.has(0) && truthy(a[0]));
+    TRY(const Value k, sort_key(rt, *key, a.has(0) && truthy(a[0])));
+    TRY_OK(rt.charge(1 + k.weight()));
     if (seen.find(k)) continue;
     seen.set(k, none());
     kept.push_back(item);
@@ -145,7 +153,7 @@ R extreme(Runtime& rt, const Value& v, Bound& a, bool largest) {
   Value best, best_key;
   for (const Value& item : items) {
     TRY(Value key, follow(rt, item, path));
-    key = sort_key(key, case_sensitive);
+    TRY(key, sort_key(rt, key, case_sensitive));
     bool better = best.is_missing();
     if (!better) {
       TRY(better, largest ? less(rt, best_key, key) : less(rt, key, best_key));
@@ -169,6 +177,7 @@ R join(Runtime& rt, const Value& v, Bound& a) {
   TRY(auto items, iterate(rt, v));
   Text out;
   for (size_t i = 0; i < items.size(); i++) {
+    TRY_OK(rt.charge(1 + separator.steps()));
     TRY(Value item, follow(rt, items[i], path));
     TRY(Text t, to_text(rt, item));
     if (i > 0) out.append(separator);
@@ -285,7 +294,8 @@ R groupby(Runtime& rt, const Value& v, Bound& a) {
   for (const Value& item : all) {
     TRY(Value key, follow(rt, item, path, a[1]));
     TRY(Value pair, rt.tuple({key, item}));
-    keyed.push_back({{sort_key(key, case_sensitive)}, std::move(pair)});
+    TRY(key, sort_key(rt, key, case_sensitive));
+    keyed.push_back({{std::move(key)}, std::move(pair)});
   }
   TRY_OK(sort_by_keys(rt, keyed, false));
   std::vector<Value> groups;

@@ -11,8 +11,9 @@ namespace {
 using R = Result<Value>;
 
 // str(value); a safe string stays one.
-R on_text(Runtime& rt, const Value& v, Text (*f)(const Text&)) {
+R on_text(Runtime& rt, const Value& v, Text (*f)(const Text&), size_t bytes_a_step = 8) {
   TRY(Text t, to_text(rt, v));
+  TRY_OK(rt.charge(t.size() / bytes_a_step));
   return rt.text(f(t), v.string() && v.string()->markup);
 }
 
@@ -22,7 +23,7 @@ R capitalize(Runtime& rt, const Value& v, Bound&) { return on_text(rt, v, capita
 
 // Not str.title(): words begin behind blanks, hyphens and opening brackets only.
 R title(Runtime& rt, const Value& v, Bound&) {
-  return on_text(rt, v, [](const Text& t) {
+  const auto change = [](const Text& t) {
     const std::string& s = t.bytes();
     Text out;
     bool start = true;
@@ -37,7 +38,8 @@ R title(Runtime& rt, const Value& v, Bound&) {
       start = mark;
     }
     return out;
-  });
+  };
+  return on_text(rt, v, change, 1);
 }
 
 R trim(Runtime& rt, const Value& v, Bound& a) {
@@ -47,6 +49,7 @@ R trim(Runtime& rt, const Value& v, Bound& a) {
     TRY(Text c, text_argument(rt, a, 0, "chars"));
     chars = c.bytes();
   }
+  TRY_OK(rt.charge(t.size() / 64));
   return rt.text(strip_text(t, chars, true, true), v.string() && v.string()->markup);
 }
 
@@ -73,13 +76,15 @@ R indent(Runtime& rt, const Value& v, Bound& a) {
     margin = Text(std::string(static_cast<size_t>(std::clamp<int64_t>(width, 0, 10000)), ' '));
   }
   const bool first = a.has(1) && truthy(a[1]), blank = a.has(2) && truthy(a[2]);
+  TRY_OK(rt.charge(v.string()->text.size() / 8));
   Text all = v.string()->text;
   all.append("\n");
   const auto lines = split_lines(all, false);
   Text out;
   if (first) out.append(margin);
   for (size_t i = 0; i < lines.size(); i++) {
-    TRY_OK(rt.charge(1));
+    TRY_OK(rt.charge(1 + margin.steps()));
+    if (out.size() > rt.limits().string_bytes) return rt.fail("a string grows too long");
     if (i > 0) out.append("\n");
     if (i > 0 && (blank || !lines[i].empty())) out.append(margin);
     out.append(lines[i]);
@@ -105,6 +110,7 @@ R truncate(Runtime& rt, const Value& v, Bound& a) {
   TRY(const int64_t leeway, integer_argument(rt, a, 3, "leeway", 5));
   if (!v.string()) return rt.fail(cat("truncate: expected str, found ", type_name(v)));
   const Text& t = v.string()->text;
+  TRY_OK(rt.charge(t.size() / 16));
   const auto n = static_cast<int64_t>(count_code_points(t.bytes()));
   const auto tail = static_cast<int64_t>(count_code_points(end.bytes()));
   if (length_wanted < tail)
@@ -123,6 +129,7 @@ R truncate(Runtime& rt, const Value& v, Bound& a) {
 
 R wordcount(Runtime& rt, const Value& v, Bound&) {
   TRY(Text t, to_text(rt, v));
+  TRY_OK(rt.charge(t.size() / 8));
   int64_t words = 0;
   bool inside = false;
   for (size_t at = 0; at < t.size();) {
@@ -135,6 +142,7 @@ R wordcount(Runtime& rt, const Value& v, Bound&) {
 
 R format(Runtime& rt, const Value& v, Bound& a) {
   TRY(Text t, to_text(rt, v));
+  TRY_OK(rt.charge(t.size() / 8));
   if (!a.raw.positional.empty() && !a.raw.named.empty())
     return rt.fail("can't handle positional and keyword arguments at the same time");
   Value values;
@@ -149,7 +157,8 @@ R format(Runtime& rt, const Value& v, Bound& a) {
   return rt.text(std::move(out));
 }
 
-void append_url(Text& out, const Text& t, bool query) {
+Status append_url(Runtime& rt, Text& out, const Text& t, bool query) {
+  TRY_OK(rt.charge(t.size() / 4));
   constexpr char kHex[] = "0123456789ABCDEF";
   for (size_t i = 0; i < t.size(); i++) {
     const auto c = static_cast<unsigned char>(t.bytes()[i]);
@@ -164,13 +173,14 @@ void append_url(Text& out, const Text& t, bool query) {
       out.append(std::string_view(escaped, 3), t.is_content(i));
     }
   }
+  return Ok{};
 }
 
 R urlencode(Runtime& rt, const Value& v, Bound&) {
   Text out;
   if (v.string() || !is_iterable(v)) {
     TRY(Text t, to_text(rt, v));
-    append_url(out, t, false);
+    TRY_OK(append_url(rt, out, t, false));
     return rt.text(std::move(out));
   }
   std::vector<Value> pairs;
@@ -188,9 +198,9 @@ R urlencode(Runtime& rt, const Value& v, Bound&) {
     TRY(Text key, to_text(rt, pair[0]));
     TRY(Text value, to_text(rt, pair[1]));
     if (i > 0) out.append("&");
-    append_url(out, key, true);
+    TRY_OK(append_url(rt, out, key, true));
     out.append("=");
-    append_url(out, value, true);
+    TRY_OK(append_url(rt, out, value, true));
   }
   return rt.text(std::move(out));
 }

@@ -35,6 +35,7 @@ R float_(Runtime& rt, const Value& v, Bound& a) {
   if (const auto d = v.as_number()) return Value(*d);
   if (v.is_undefined()) return rt.fail(v.undefined()->message);
   if (v.string()) {
+    TRY_OK(rt.charge(v.string()->text.size() / 8));
     if (const auto d = parse_python_float(v.string()->text.bytes())) return Value(*d);
   }
   return a.has(0) ? R(a[0]) : R(Value(0.0));
@@ -48,6 +49,7 @@ R int_(Runtime& rt, const Value& v, Bound& a) {
   std::optional<double> d = v.number() ? std::optional(*v.number()) : std::nullopt;
   if (v.string()) {
     const std::string& s = v.string()->text.bytes();
+    TRY_OK(rt.charge(s.size() / 8));
     if (const auto i = parse_python_int(s, static_cast<int>(base))) return Value(*i);
     d = parse_python_float(s);
     if (d && !std::isfinite(*d)) return otherwise;
@@ -132,6 +134,7 @@ R filesizeformat(Runtime& rt, const Value& v, Bound& a) {
 }
 
 R length_(Runtime& rt, const Value& v, Bound&) {
+  if (v.string()) TRY_OK(rt.charge(v.string()->text.size() / 64));
   if (const auto n = length(v)) return Value(*n);
   return rt.fail(cat("object of type '", type_name(v), "' has no len()"));
 }

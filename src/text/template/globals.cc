@@ -71,7 +71,7 @@ R make_namespace(Runtime& rt, const Value&, Bound& a) {
 R cycler(Runtime& rt, const Value&, Bound& a) {
   if (a.raw.positional.empty()) return rt.fail("at least one item has to be provided");
   auto c = std::make_shared<Cycler>();
-  for (const Value& v : a.raw.positional) c->depth = std::max(c->depth, 1 + v.depth());
+  for (const Value& v : a.raw.positional) c->hold(v);
   c->items = std::move(a.raw.positional);
   return Value(std::move(c));
 }

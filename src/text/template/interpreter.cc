@@ -77,7 +77,7 @@ Status Interpreter::print(const Value& value, Text& out) {
   if (out.size() + text.size() > limits().output_bytes)
     return fail(cat("the output has more than ", limits().output_bytes, " bytes"));
   out.append(text);
-  return charge(text.size() / 1024);
+  return Ok{};
 }
 
 Status Interpreter::run_print(const Stmt& s, const ScopePtr& scope, Text& out) {
@@ -151,6 +151,7 @@ Result<std::vector<Value>> Interpreter::loop_items(const Stmt& s, const Value& i
   if (!s.exprs[1]) return items;
   std::vector<Value> kept;
   for (Value& item : items) {
+    TRY_OK(charge(1));
     const auto inner = std::make_shared<Scope>(scope);
     TRY_OK(assign(*s.target, item, inner));
     TRY(Value condition, evaluate(*s.exprs[1], inner));
@@ -168,9 +169,10 @@ Result<Interpreter::Flow> Interpreter::loop_over(const Stmt& s, const Value& ite
     loop->recursive = &s;
     loop->scope = scope;
   }
-  for (const Value& item : loop->items) loop->depth = std::max(loop->depth, 1 + item.depth());
+  for (const Value& item : loop->items) loop->hold(item);
   bool completed = false;
   for (size_t i = 0; i < loop->items.size(); i++) {
+    TRY_OK(charge(2));
     loop->index0 = static_cast<int64_t>(i);
     const auto inner = std::make_shared<Scope>(scope);
     inner->set("loop", Value(loop));
@@ -187,6 +189,7 @@ Result<Interpreter::Flow> Interpreter::loop_over(const Stmt& s, const Value& ite
 
 Status Interpreter::assign(const Expr& target, Value value, const ScopePtr& scope) {
   if (target.op == Op::kName) {
+    TRY_OK(charge(scope->names.size() / 16));
     scope->set(target.name, std::move(value));
     return Ok{};
   }

@@ -111,6 +111,7 @@ Result<Value> repeat(Runtime& rt, const Value& what, int64_t times) {
   if (const String* s = what.string()) {
     if (s->text.size() > 0 && n > rt.limits().string_bytes / s->text.size())
       return rt.fail("a string grows too long");
+    TRY_OK(rt.charge(s->text.empty() ? 0 : n / 4));
     Text t;
     for (size_t i = 0; i < (s->text.empty() ? 0 : n); i++) t.append(s->text);
     return rt.text(std::move(t), s->markup);
@@ -118,6 +119,7 @@ Result<Value> repeat(Runtime& rt, const Value& what, int64_t times) {
   const Seq& s = *what.seq();
   if (!s.items.empty() && n > rt.limits().live_bytes / sizeof(Value) / s.items.size())
     return rt.fail("a list grows too long");
+  TRY_OK(rt.charge(s.items.empty() ? 0 : n / 4));
   std::vector<Value> items;
   for (size_t i = 0; i < (s.items.empty() ? 0 : n); i++)
     items.insert(items.end(), s.items.begin(), s.items.end());
@@ -143,7 +145,7 @@ std::string_view symbol(Comparison op) {
 
 // -1, 0, 1; 2 if a number is NaN.
 Result<int> order(Runtime& rt, std::string_view sign, const Value& a, const Value& b) {
-  TRY_OK(rt.charge(1));
+  TRY_OK(rt.charge_comparison(a, b));
   auto three_way = [](const auto& x, const auto& y) {
     return x < y ? -1 : x == y ? 0 : x > y ? 1 : 2;
   };
@@ -179,6 +181,7 @@ Result<Value> binary(Runtime& rt, Op op, const Value& a, const Value& b) {
   if (op == Op::kMultiply && repeats(a) && b.as_integer()) return repeat(rt, a, *b.as_integer());
   if (op == Op::kMultiply && repeats(b) && a.as_integer()) return repeat(rt, b, *a.as_integer());
   if (op == Op::kModulo && a.string()) {
+    TRY_OK(rt.charge(a.string()->text.size() / 8));
     TRY(Text t, format_percent(rt, a.string()->text, b));
     return rt.text(std::move(t), a.string()->markup);
   }
@@ -199,8 +202,10 @@ Result<bool> less(Runtime& rt, const Value& a, const Value& b) {
 }
 
 Result<bool> compare(Runtime& rt, Comparison op, const Value& a, const Value& b) {
-  if (op == Comparison::kEq) return equal(a, b);
-  if (op == Comparison::kNe) return !equal(a, b);
+  if (op == Comparison::kEq || op == Comparison::kNe) {
+    TRY_OK(rt.charge_comparison(a, b));
+    return equal(a, b) == (op == Comparison::kEq);
+  }
   if (op == Comparison::kIn) return contains(rt, b, a);
   if (op == Comparison::kNotIn) {
     TRY(const bool in, contains(rt, b, a));
@@ -223,25 +228,35 @@ Result<bool> contains(Runtime& rt, const Value& container, const Value& item) {
   if (const String* s = container.string()) {
     if (!item.string())
       return rt.fail(cat("'in <string>' requires string as left operand, not ", type_name(item)));
+    TRY_OK(rt.charge_search(s->text.size(), item.string()->text.size()));
     return s->text.bytes().find(item.string()->text.bytes()) != std::string::npos;
   }
   if (const Dict* d = container.dict()) {
     if (!hashable(item)) return rt.fail(cat("unhashable type: '", type_name(item), "'"));
+    TRY_OK(rt.charge(item.weight()));
     return d->find(item) != nullptr;
   }
   if (!is_iterable(container))
     return rt.fail(cat("argument of type '", type_name(container), "' is not iterable"));
   if (const Seq* s = container.seq()) {
-    TRY_OK(rt.charge(s->items.size() / 16));
-    return std::any_of(s->items.begin(), s->items.end(),
-                       [&](const Value& v) { return equal(v, item); });
+    for (const Value& v : s->items) {
+      TRY(const bool same, compare(rt, Comparison::kEq, v, item));
+      if (same) return true;
+    }
+    return false;
   }
   if (Iterator* i = container.iterator()) {  // reads up to the item
-    while (i->next < i->items.size())
-      if (equal(i->items[i->next++], item)) return true;
+    while (i->next < i->items.size()) {
+      TRY(const bool same, compare(rt, Comparison::kEq, i->items[i->next++], item));
+      if (same) return true;
+    }
   }
   TRY(auto items, iterate(rt, container));
-  return std::any_of(items.begin(), items.end(), [&](const Value& v) { return equal(v, item); });
+  for (const Value& v : items) {
+    TRY(const bool same, compare(rt, Comparison::kEq, v, item));
+    if (same) return true;
+  }
+  return false;
 }
 
 }  // namespace mlxcel::text

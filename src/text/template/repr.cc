@@ -80,6 +80,7 @@ class Repr {
     TRY_OK(rt_.charge(1));
     if (out.size() > rt_.limits().string_bytes) return rt_.fail("a string grows too long");
     if (v.string()) {
+      TRY_OK(rt_.charge(v.string()->text.size() / 4));
       if (v.string()->markup) out.append("Markup(");
       out.append(quote(v.string()->text));
       if (v.string()->markup) out.append(")");
@@ -173,7 +174,10 @@ Result<Text> to_repr(Runtime& rt, const Value& value) {
 }
 
 Result<Text> to_text(Runtime& rt, const Value& value) {
-  if (value.string()) return value.string()->text;
+  if (value.string()) {
+    TRY_OK(rt.charge(value.string()->text.steps()));
+    return value.string()->text;
+  }
   if (value.is_undefined() || value.is_missing()) return Text();
   return to_repr(rt, value);
 }
@@ -189,6 +193,7 @@ class JsonWriter {
     TRY_OK(rt_.charge(1));
     if (out.size() > rt_.limits().string_bytes) return rt_.fail("a string grows too long");
     if (v.string()) {
+      TRY_OK(rt_.charge(v.string()->text.size() / 4));
       string(v.string()->text);
     } else if (v.is_none() || v.boolean() || v.integer() || v.number()) {
       out.append(scalar(v));
@@ -284,6 +289,7 @@ class JsonWriter {
       line();
       const Value& key = items[i]->first;
       if (key.string()) {
+        TRY_OK(rt_.charge(key.string()->text.size() / 4));
         string(key.string()->text);
       } else if (key.is_tuple() || key.object()) {
         return rt_.fail(cat("keys must be str, int, float, bool or None, not ", type_name(key)));

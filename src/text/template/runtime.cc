@@ -21,7 +21,15 @@ Status Runtime::add(Shared& object, size_t bytes, size_t steps) {
   if (meter_.live > limits_.live_bytes)
     return fail(cat("the template holds more than ", limits_.live_bytes, " bytes"));
   if (object.depth > kMaxValueDepth) return fail(cat("values nested deeper than ", kMaxValueDepth));
-  return charge(steps);
+  return charge(1 + steps);
+}
+
+Status Runtime::charge_search(size_t size, size_t wanted) {
+  return charge(size / 16 * (1 + wanted / 64));
+}
+
+Status Runtime::charge_comparison(const Value& a, const Value& b) {
+  return charge(std::min(a.weight(), b.weight()));
 }
 
 Result<Value> Runtime::text(Text t, bool markup) {
@@ -30,13 +38,13 @@ Result<Value> Runtime::text(Text t, bool markup) {
   auto s = std::make_shared<String>();
   s->text = std::move(t);
   s->markup = markup;
-  TRY_OK(add(*s, sizeof(String) + s->text.size(), s->text.size() / 1024));
+  TRY_OK(add(*s, sizeof(String) + s->text.memory(), s->text.steps()));
   return Value(std::shared_ptr<const String>(std::move(s)));
 }
 
 Result<Value> Runtime::list(std::vector<Value> items, SeqKind kind) {
   auto s = std::make_shared<Seq>();
-  for (const Value& v : items) s->depth = std::max(s->depth, 1 + v.depth());
+  for (const Value& v : items) s->hold(v);
   s->items = std::move(items);
   s->kind = kind;
   TRY_OK(add(*s, sizeof(Seq) + s->items.size() * sizeof(Value), s->items.size() / 16));
@@ -58,16 +66,17 @@ Result<Value> Runtime::dict(std::vector<std::pair<Value, Value>> items) {
   auto d = std::make_shared<Dict>();
   for (auto& [key, value] : items) {
     if (!hashable(key)) return fail(cat("unhashable type: '", type_name(key), "'"));
+    TRY_OK(charge(key.weight()));
     d->set(std::move(key), std::move(value));
   }
-  TRY_OK(add(*d, sizeof(Dict) + d->items.size() * (2 * sizeof(Value) + 16), d->items.size() / 16));
+  TRY_OK(add(*d, sizeof(Dict) + d->items.size() * (2 * sizeof(Value) + 16), 0));
   return Value(std::shared_ptr<const Dict>(std::move(d)));
 }
 
 Result<Value> Runtime::generator(std::vector<Value> items, std::optional<std::string> error,
                                  const char* type) {
   auto g = std::make_shared<Iterator>();
-  for (const Value& v : items) g->depth = std::max(g->depth, 1 + v.depth());
+  for (const Value& v : items) g->hold(v);
   g->items = std::move(items);
   g->error = std::move(error);
   g->type = type;
@@ -77,8 +86,11 @@ Result<Value> Runtime::generator(std::vector<Value> items, std::optional<std::st
 
 Result<Value> Runtime::made_namespace(std::vector<std::pair<Value, Value>> attrs) {
   auto n = std::make_shared<Namespace>();
-  for (auto& [key, value] : attrs) n->attrs.set(std::move(key), std::move(value));
-  TRY_OK(add(*n, sizeof(Namespace) + n->attrs.items.size() * 2 * sizeof(Value), 1));
+  for (auto& [key, value] : attrs) {
+    TRY_OK(charge(key.weight()));
+    n->attrs.set(std::move(key), std::move(value));
+  }
+  TRY_OK(add(*n, sizeof(Namespace) + n->attrs.items.size() * 2 * sizeof(Value), 0));
   namespaces_.push_back(n);
   return Value(std::move(n));
 }

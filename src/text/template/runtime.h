@@ -17,8 +17,9 @@
 namespace mlxcel::text {
 
 struct TemplateLimits {
-  // One step: an expression or statement evaluated, 16 list items or 1,024 bytes made. A 20,000-
-  // message conversation takes about 5 million; 50 million take some seconds.
+  // Steps are what makes the end of a render certain on every machine alike: each is at most some
+  // 200 ns of work. An expression, a statement, a round of a loop or a value made is one; reading
+  // and making many items or bytes is more.
   size_t steps = 50'000'000;
   size_t live_bytes = size_t{512} << 20;  // of all values at one time
   size_t output_bytes = size_t{64} << 20;
@@ -38,6 +39,10 @@ class Runtime {
   void at_line(int line) { line_ = line; }
   int line() const { return line_; }
   Status charge(size_t steps);
+  // For looking through `size` bytes for a text of `wanted` bytes: at worst it begins everywhere.
+  Status charge_search(size_t size, size_t wanted);
+  Status charge_comparison(const Value& a, const Value& b);
+  size_t steps() const { return steps_; }
   const TemplateLimits& limits() const { return limits_; }
   std::tm now() const { return clock_(); }
 

@@ -17,14 +17,18 @@ R same_kind(Runtime& rt, const Value& self, Text t) {
   return rt.text(std::move(t), self.string()->markup);
 }
 
-R upper(Runtime& rt, const Value& s, Bound&) { return same_kind(rt, s, upper_text(me(s))); }
-R lower(Runtime& rt, const Value& s, Bound&) { return same_kind(rt, s, lower_text(me(s))); }
-R casefold(Runtime& rt, const Value& s, Bound&) { return same_kind(rt, s, fold_case_text(me(s))); }
-R title(Runtime& rt, const Value& s, Bound&) { return same_kind(rt, s, title_text(me(s))); }
-R swapcase(Runtime& rt, const Value& s, Bound&) { return same_kind(rt, s, swap_case_text(me(s))); }
-R capitalize(Runtime& rt, const Value& s, Bound&) {
-  return same_kind(rt, s, capitalize_text(me(s)));
+// Mapping run by run is quicker than character by character.
+R mapped(Runtime& rt, const Value& self, Text (*f)(const Text&), size_t bytes_a_step) {
+  TRY_OK(rt.charge(me(self).size() / bytes_a_step + me(self).steps()));
+  return same_kind(rt, self, f(me(self)));
 }
+
+R upper(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, upper_text, 8); }
+R lower(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, lower_text, 8); }
+R casefold(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, fold_case_text, 8); }
+R title(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, title_text, 1); }
+R swapcase(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, swap_case_text, 1); }
+R capitalize(Runtime& rt, const Value& s, Bound&) { return mapped(rt, s, capitalize_text, 8); }
 
 R strip_sides(Runtime& rt, const Value& self, Bound& a, bool left, bool right) {
   std::optional<std::string> chars;
@@ -32,6 +36,7 @@ R strip_sides(Runtime& rt, const Value& self, Bound& a, bool left, bool right) {
     TRY(Text c, text_argument(rt, a, 0, "chars"));
     chars = c.bytes();
   }
+  TRY_OK(rt.charge(me(self).size() / 64));
   return same_kind(rt, self, strip_text(me(self), chars, left, right));
 }
 R strip(Runtime& rt, const Value& s, Bound& a) { return strip_sides(rt, s, a, true, true); }
@@ -45,6 +50,8 @@ struct Window {
   int64_t start;  // in characters
 };
 Result<std::optional<Window>> window(Runtime& rt, const Text& t, const Bound& a, size_t first) {
+  if (!a.has(first) && !a.has(first + 1)) return std::optional(Window{0, t.size(), 0});
+  TRY_OK(rt.charge(t.size() / 16));
   const auto n = static_cast<int64_t>(count_code_points(t.bytes()));
   auto bound = [&](size_t i, int64_t otherwise) -> Result<int64_t> {
     if (!a.has(i) || a[i].is_none()) return otherwise;
@@ -67,6 +74,7 @@ R affix(Runtime& rt, const Value& self, Bound& a, bool at_end) {
     if (!option.string())
       return rt.fail(cat(at_end ? "endswith" : "startswith",
                          " first arg must be str or a tuple of str, not ", type_name(option)));
+    TRY_OK(rt.charge(option.weight()));
     if (!w) continue;
     const auto part = std::string_view(me(self).bytes()).substr(w->begin, w->end - w->begin);
     const std::string& wanted = option.string()->text.bytes();
@@ -83,6 +91,7 @@ Result<int64_t> position(Runtime& rt, const Value& self, Bound& a, bool from_end
   TRY(const auto w, window(rt, me(self), a, 1));
   if (!w) return -1;
   const auto part = std::string_view(me(self).bytes()).substr(w->begin, w->end - w->begin);
+  TRY_OK(rt.charge_search(part.size(), wanted.size()));
   const size_t at = from_end ? part.rfind(wanted.bytes()) : part.find(wanted.bytes());
   if (at == part.npos) return -1;
   return w->start + static_cast<int64_t>(count_code_points(part.substr(0, at)));
@@ -110,6 +119,7 @@ R count(Runtime& rt, const Value& self, Bound& a) {
   TRY(const auto w, window(rt, me(self), a, 1));
   if (!w) return Value(0);
   const auto part = std::string_view(me(self).bytes()).substr(w->begin, w->end - w->begin);
+  TRY_OK(rt.charge_search(part.size(), wanted.size()));
   if (wanted.empty()) return Value(static_cast<int64_t>(count_code_points(part)) + 1);
   int64_t n = 0;
   for (size_t at = part.find(wanted.bytes()); at != part.npos;
@@ -141,6 +151,7 @@ R join(Runtime& rt, const Value& self, Bound& a) {
   TRY(const auto items, iterate(rt, a[0]));
   Text out;
   for (size_t i = 0; i < items.size(); i++) {
+    TRY_OK(rt.charge(1 + me(self).steps()));
     if (!items[i].string())
       return rt.fail(
           cat("sequence item ", i, ": expected str instance, ", type_name(items[i]), " found"));
@@ -177,6 +188,7 @@ R zfill(Runtime& rt, const Value& self, Bound& a) {
 R expandtabs(Runtime& rt, const Value& self, Bound& a) {
   TRY(const int64_t size, integer_argument(rt, a, 0, "tabsize", 8));
   if (size > 1000) return rt.fail("expandtabs: expected at most 1000");
+  TRY_OK(rt.charge(me(self).size() / 4));
   Text out;
   int64_t column = 0;
   for (size_t at = 0; at < me(self).size();) {
@@ -194,8 +206,9 @@ R expandtabs(Runtime& rt, const Value& self, Bound& a) {
   return same_kind(rt, self, std::move(out));
 }
 
-R all_are(const Value& self, bool (*test)(char32_t), bool if_empty = false) {
+R all_are(Runtime& rt, const Value& self, bool (*test)(char32_t), bool if_empty = false) {
   const std::string& s = me(self).bytes();
+  TRY_OK(rt.charge(s.size() / 8));
   if (s.empty()) return Value(if_empty);
   for (size_t at = 0; at < s.size();)
     if (!test(next_code_point(s, at))) return Value(false);
@@ -204,23 +217,24 @@ R all_are(const Value& self, bool (*test)(char32_t), bool if_empty = false) {
 bool is_alnum(char32_t c) { return is_alpha(c) || is_numeric(c); }
 bool is_ascii(char32_t c) { return c < 0x80; }
 
-R isalnum(Runtime&, const Value& s, Bound&) { return all_are(s, is_alnum); }
-R isalpha(Runtime&, const Value& s, Bound&) { return all_are(s, is_alpha); }
-R isascii(Runtime&, const Value& s, Bound&) { return all_are(s, is_ascii, true); }
-R isdecimal(Runtime&, const Value& s, Bound&) { return all_are(s, is_decimal); }
-R isdigit(Runtime&, const Value& s, Bound&) { return all_are(s, is_digit); }
-R isnumeric(Runtime&, const Value& s, Bound&) { return all_are(s, is_numeric); }
-R isprintable(Runtime&, const Value& s, Bound&) { return all_are(s, is_printable, true); }
-R isspace(Runtime&, const Value& s, Bound&) { return all_are(s, is_space); }
-R isidentifier(Runtime&, const Value& s, Bound&) {
+R isalnum(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_alnum); }
+R isalpha(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_alpha); }
+R isascii(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_ascii, true); }
+R isdecimal(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_decimal); }
+R isdigit(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_digit); }
+R isnumeric(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_numeric); }
+R isprintable(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_printable, true); }
+R isspace(Runtime& rt, const Value& s, Bound&) { return all_are(rt, s, is_space); }
+R isidentifier(Runtime& rt, const Value& s, Bound&) {
   const std::string& b = me(s).bytes();
   size_t at = 0;
   if (b.empty() || !is_name_start(next_code_point(b, at))) return Value(false);
-  return all_are(s, is_name_part);
+  return all_are(rt, s, is_name_part);
 }
 
-R cased(const Value& self, bool upper) {
+R cased(Runtime& rt, const Value& self, bool upper) {
   const std::string& s = me(self).bytes();
+  TRY_OK(rt.charge(s.size() / 8));
   bool some = false;
   for (size_t at = 0; at < s.size();) {
     const char32_t c = next_code_point(s, at);
@@ -229,10 +243,11 @@ R cased(const Value& self, bool upper) {
   }
   return Value(some);
 }
-R islower(Runtime&, const Value& s, Bound&) { return cased(s, false); }
-R isupper(Runtime&, const Value& s, Bound&) { return cased(s, true); }
-R istitle(Runtime&, const Value& self, Bound&) {
+R islower(Runtime& rt, const Value& s, Bound&) { return cased(rt, s, false); }
+R isupper(Runtime& rt, const Value& s, Bound&) { return cased(rt, s, true); }
+R istitle(Runtime& rt, const Value& self, Bound&) {
   const std::string& s = me(self).bytes();
+  TRY_OK(rt.charge(s.size() / 8));
   bool some = false, cased_before = false;
   for (size_t at = 0; at < s.size();) {
     const char32_t c = next_code_point(s, at);
@@ -245,12 +260,14 @@ R istitle(Runtime&, const Value& self, Bound&) {
 }
 
 R format(Runtime& rt, const Value& self, Bound& a) {
+  TRY_OK(rt.charge(me(self).size() / 8));
   TRY(Text t, format_braces(rt, me(self), a.raw));
   return same_kind(rt, self, std::move(t));
 }
 
 R format_map(Runtime& rt, const Value& self, Bound& a) {
   if (!a[0].dict()) return rt.fail("format_map: expected a mapping");
+  TRY_OK(rt.charge(me(self).size() / 8 + a[0].dict()->items.size()));
   Args args;
   for (const auto& [key, value] : a[0].dict()->items)
     if (key.string()) args.named.emplace_back(key.string()->text.bytes(), value);

@@ -13,7 +13,6 @@ using R = Result<Value>;
 R list_of(Runtime& rt, const Value& self, std::vector<Text> parts, SeqKind kind = SeqKind::kList) {
   std::vector<Value> items;
   for (Text& part : parts) {
-    TRY_OK(rt.charge(1));
     TRY(Value v, rt.text(std::move(part), self.string()->markup));
     items.push_back(std::move(v));
   }
@@ -105,10 +104,12 @@ std::vector<Text> rsplit_blanks(const Text& t, int64_t most) {
 R split_any(Runtime& rt, const Value& self, Bound& a, bool right) {
   TRY(const int64_t most, integer_argument(rt, a, 1, "maxsplit", -1));
   const Text& t = self.string()->text;
+  TRY_OK(rt.charge(t.size() / 16));
   if (!a.has(0) || a[0].is_none())
     return list_of(rt, self, right ? rsplit_blanks(t, most) : split_blanks(t, most));
   TRY(const Text mark, text_argument(rt, a, 0, "sep"));
   if (mark.empty()) return rt.fail("empty separator");
+  TRY_OK(rt.charge_search(t.size(), mark.size()));
   return list_of(rt, self,
                  right ? rsplit_at(t, mark.bytes(), most) : split_at(t, mark.bytes(), most));
 }
@@ -117,6 +118,7 @@ R split(Runtime& rt, const Value& self, Bound& a) { return split_any(rt, self, a
 R rsplit(Runtime& rt, const Value& self, Bound& a) { return split_any(rt, self, a, true); }
 
 R splitlines(Runtime& rt, const Value& self, Bound& a) {
+  TRY_OK(rt.charge(self.string()->text.size() / 8));
   return list_of(rt, self, split_lines(self.string()->text, a.has(0) && truthy(a[0])));
 }
 
@@ -124,6 +126,7 @@ R partition_at(Runtime& rt, const Value& self, Bound& a, bool right) {
   TRY(const Text mark, text_argument(rt, a, 0, "sep"));
   if (mark.empty()) return rt.fail("empty separator");
   const Text& t = self.string()->text;
+  TRY_OK(rt.charge_search(t.size(), mark.size()));
   const size_t at = right ? t.bytes().rfind(mark.bytes()) : t.bytes().find(mark.bytes());
   if (at == std::string::npos)
     return list_of(

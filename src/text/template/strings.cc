@@ -67,11 +67,11 @@ Text swap_case_text(const Text& t) {
 }
 
 Text strip_text(const Text& t, const std::optional<std::string>& chars, bool left, bool right) {
+  std::u32string wanted;
+  for (size_t at = 0; chars && at < chars->size();) wanted += next_code_point(*chars, at);
+  std::sort(wanted.begin(), wanted.end());
   auto stripped = [&](char32_t c) {
-    if (!chars) return is_space(c);
-    for (size_t at = 0; at < chars->size();)
-      if (next_code_point(*chars, at) == c) return true;
-    return false;
+    return chars ? std::binary_search(wanted.begin(), wanted.end(), c) : is_space(c);
   };
   size_t begin = 0, end = t.size();
   while (left && begin < end) {
@@ -90,6 +90,7 @@ Text strip_text(const Text& t, const std::optional<std::string>& chars, bool lef
 Result<Text> replace_text(Runtime& rt, const Text& t, const Text& from, const Text& to,
                           int64_t count) {
   const std::string& s = t.bytes();
+  TRY_OK(rt.charge_search(s.size(), from.size()));
   Text out;
   size_t done = 0, at = 0;
   for (; count != 0; count--) {
@@ -100,7 +101,7 @@ Result<Text> replace_text(Runtime& rt, const Text& t, const Text& from, const Te
     done = found + from.size();
     at = from.empty() ? (found < s.size() ? found + utf8_size(s[found]) : s.size() + 1) : done;
     if (out.size() > rt.limits().string_bytes) return rt.fail("a string grows too long");
-    TRY_OK(rt.charge(1));
+    TRY_OK(rt.charge(1 + to.steps()));
   }
   if (done == 0 && out.empty()) return t;
   out.append(t, done, s.size());
@@ -126,11 +127,13 @@ std::vector<Text> split_lines(const Text& t, bool keep_ends) {
 Result<Text> pad_text(Runtime& rt, const Text& t, int64_t width, const Text& fill, Padding where) {
   if (count_code_points(fill.bytes()) != 1)
     return rt.fail("The fill character must be exactly one character long");
+  TRY_OK(rt.charge(t.size() / 64));
   const auto n = static_cast<int64_t>(count_code_points(t.bytes()));
   if (width <= n) return t;
   if (width > static_cast<int64_t>(rt.limits().string_bytes))
     return rt.fail("a string grows too long");
   const int64_t pad = width - n;
+  TRY_OK(rt.charge(static_cast<size_t>(pad) / 4));
   int64_t left = where == Padding::kLeft ? 0 : where == Padding::kRight ? pad : pad / 2;
   if (where == Padding::kCenter) left += pad & width & 1;  // CPython's rule
   Text out;
@@ -144,6 +147,7 @@ Result<Text> escape_html(Runtime& rt, const Value& value) {
   constexpr std::string_view kFrom = "&<>'\"";
   constexpr std::string_view kTo[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
   TRY(Text t, to_text(rt, value));
+  TRY_OK(rt.charge(t.size() / 4));
   Text out;
   for (size_t i = 0; i < t.size(); i++) {
     const size_t k = kFrom.find(t.bytes()[i]);

@@ -32,7 +32,7 @@ Result<Rendered> Template::render(const Value& context, const RenderOptions& opt
   };
   Interpreter interpreter(name_, options.limits, std::move(clock), *context.dict());
   TRY(Text text, interpreter.render(tree_->body));
-  return Rendered{std::move(text)};
+  return Rendered{std::move(text), interpreter.steps()};
 }
 
 }  // namespace mlxcel::text

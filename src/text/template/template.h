@@ -23,6 +23,7 @@ struct RenderOptions {
 
 struct Rendered {
   Text text;
+  size_t steps = 0;  // of TemplateLimits::steps
   const std::string& string() const { return text.bytes(); }
   // For Tokenizer::encode_runs: literal is what the template wrote. Views into this object.
   std::vector<TextRun> runs() const { return text.runs(); }

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/cat.h"
+
 namespace mlxcel::text {
 namespace {
 
@@ -135,6 +137,85 @@ TEST(Template, StopsWhatWouldNotEnd) {
   EXPECT_FALSE(render(ifs));
   EXPECT_FALSE(render("{{ " + sums + " }}"));
   EXPECT_FALSE(value_from_json_text(std::string(100'000, '[')));
+}
+
+// Whatever reads a long text counts it, so that no loop over a builtin takes longer than its steps.
+TEST(Template, EveryBuiltinCountsTheTextThatItReads) {
+  constexpr size_t kBytes = 64'000;
+  std::string s;
+  while (s.size() < kBytes) s += "ab ";
+  json::object context;
+  context["s"] = s;
+  context["t"] = s;
+  context["l"] = json::array{s};
+  const std::string variables = json::serialize(context);
+  for (const char* expression : {"s|length",
+                                 "s|upper|length",
+                                 "s|title|length",
+                                 "s|capitalize|length",
+                                 "s|trim|length",
+                                 "s|indent|length",
+                                 "s|truncate(9)",
+                                 "s|wordcount",
+                                 "s|urlencode|length",
+                                 "s|int",
+                                 "s|float",
+                                 "s|replace('q', '')|length",
+                                 "s|e|length",
+                                 "s|tojson|length",
+                                 "s|list|length",
+                                 "s|format",
+                                 "s|string|list|length",
+                                 "l|string|length",
+                                 "[s, t]|unique|list|length",
+                                 "[s, t]|sort|length",
+                                 "[s, t]|max|length",
+                                 "s.upper()|length",
+                                 "s.lower()|length",
+                                 "s.casefold()|length",
+                                 "s.title()|length",
+                                 "s.swapcase()|length",
+                                 "s.strip()|length",
+                                 "s.lstrip('ab ')|length",
+                                 "s.find('q')",
+                                 "s.rfind('q')",
+                                 "s.count('q')",
+                                 "s.startswith('a', 5)",
+                                 "s.endswith(t)",
+                                 "s.split()|length",
+                                 "s.split('q')|length",
+                                 "s.rsplit()|length",
+                                 "s.splitlines()|length",
+                                 "s.partition('q')|length",
+                                 "s.replace('q', '')|length",
+                                 "s.isalpha()",
+                                 "s.isupper()",
+                                 "s.istitle()",
+                                 "s.isspace()",
+                                 "s.isidentifier()",
+                                 "s.expandtabs()|length",
+                                 "s.center(9)|length",
+                                 "s.zfill(9)|length",
+                                 "s.format()|length",
+                                 "s.format_map({})|length",
+                                 "s[5]",
+                                 "s[5:6]",
+                                 "s == t",
+                                 "s != t",
+                                 "s < t",
+                                 "'q' in s",
+                                 "s in l",
+                                 "l.count(t)",
+                                 "l.index(t)",
+                                 "{}.get(s)",
+                                 "{}[s]",
+                                 "s in {}",
+                                 "s % ()",
+                                 "s is lower"}) {
+    const auto r = render(cat("{{ ", expression, " }}"), variables);
+    ASSERT_TRUE(r) << expression << ": " << r.error().message;
+    EXPECT_GE(r->steps, kBytes / 64) << expression;
+  }
 }
 
 // The deepest nesting that the limits allow must fit the smallest stack that we promise.

@@ -18,6 +18,7 @@ R remainder(Runtime& rt, const Value& v, const Value& by, int64_t wanted) {
 // Python's islower and isupper: some cased character, and none of the other case.
 R cased(Runtime& rt, const Value& v, bool upper) {
   TRY(Text t, to_text(rt, v));
+  TRY_OK(rt.charge(t.size() / 8));
   bool some = false;
   for (size_t at = 0; at < t.size();) {
     const char32_t c = next_code_point(t.bytes(), at);

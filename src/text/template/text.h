@@ -24,6 +24,9 @@ class Text {
   const std::string& bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
+  // Steps that reading or copying it takes. A change of origin costs as much as many bytes.
+  size_t steps() const { return bytes_.size() / 1024 + spans_.size() / 4; }
+  size_t memory() const { return bytes_.size() + spans_.size() * sizeof(Span); }
 
   void append(std::string_view bytes, bool content = false);
   void append(const Text& other) { append(other, 0, other.size()); }

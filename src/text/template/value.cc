@@ -69,6 +69,17 @@ int Value::depth() const {
       v_);
 }
 
+size_t Value::weight() const {
+  if (const String* s = string()) return 1 + s->text.size() / 64;
+  if (const Seq* s = seq()) return s->weight;
+  return dict() ? dict()->weight : 1;
+}
+
+void Shared::hold(const Value& v) {
+  depth = std::max(depth, 1 + v.depth());
+  weight = std::min(weight + v.weight(), kMaxWeight);
+}
+
 const void* Value::object() const {
   return std::visit(
       [](const auto& v) -> const void* {
@@ -110,7 +121,8 @@ void Dict::set(Value key, Value value) {
     items[*at].second = std::move(value);
     return;
   }
-  depth = std::max({depth, 1 + key.depth(), 1 + value.depth()});
+  hold(key);
+  hold(value);
   items.emplace_back(std::move(key), std::move(value));
   if (items.size() <= kScan) return;
   if (items.size() == kScan + 1) {
@@ -128,7 +140,7 @@ Value make_string(std::string_view bytes, bool content) {
 
 Value make_list(std::vector<Value> items) {
   auto s = std::make_shared<Seq>();
-  for (const Value& v : items) s->depth = std::max(s->depth, 1 + v.depth());
+  for (const Value& v : items) s->hold(v);
   s->items = std::move(items);
   return Value(std::shared_ptr<const Seq>(std::move(s)));
 }

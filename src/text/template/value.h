@@ -34,7 +34,8 @@ struct Meter {
   size_t live = 0;
 };
 
-// Base of everything shared. `depth` bounds the recursion of whoever walks or frees a value.
+// Base of everything shared. `depth` bounds the recursion of whoever walks or frees a value, and
+// `weight` counts what such a walk comes by: a list that holds one list twice weighs it twice.
 struct Shared {
   Shared() = default;
   Shared(const Shared&) = delete;
@@ -49,7 +50,13 @@ struct Shared {
   Meter* meter = nullptr;
   size_t bytes = 0;
   int depth = 1;
+  size_t weight = 1;
+
+  // `v` is held. No value that could be walked weighs more than kMaxWeight.
+  void hold(const Value& v);
 };
+
+inline constexpr size_t kMaxWeight = size_t{1} << 60;
 
 struct String : Shared {
   Text text;
@@ -138,6 +145,7 @@ class Value {
   // An int, bool or float.
   std::optional<double> as_number() const;
   int depth() const;
+  size_t weight() const;
   // The shared object, for identity; null for plain values.
   const void* object() const;
 
