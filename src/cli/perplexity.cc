@@ -129,7 +129,8 @@ Result<int> run(const PerplexityArguments& a, const TextToIds& to_ids) {
     p.program.baseline_version = baseline;
     p.machine = machine_facts();
     p.run.order = "windows in order", p.run.warmup = "none: not a time";
-    p.metrics = {{"perplexity", "1", {r.perplexity()}}};
+    // The same every time: it has no spread.
+    p.metrics = {{.name = "perplexity", .unit = "1", .samples = {r.perplexity()}, .steady = false}};
     TRY(const std::string name, write_record(a.record, make_record(p)));
     std::fprintf(stderr, "record: %s\n", name.c_str());
   }

@@ -78,6 +78,7 @@ KernelTimes measure_kernel(const KernelCase& c, bool cold, int64_t cache_bytes, 
   constexpr double kSample = 0.002;
   KernelTimes t;
   t.rotation = cold ? rotation_count(cache_bytes, c.rotated) : 1;
+  t.cold = cold && t.rotation * c.rotated >= 2 * cache_bytes;
   const auto run = c.prepare(t.rotation);
   int copy = 0;
   const auto sample = [&](int64_t calls) {

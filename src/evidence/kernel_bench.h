@@ -26,6 +26,7 @@ struct KernelCase {
 
 struct KernelTimes {
   int rotation = 1;
+  bool cold = false;  // the copies are twice what the cache holds: 64 of a small input may not be
   std::vector<double> seconds;  // of a call; one entry per sample, in processor time
 };
 

@@ -122,7 +122,10 @@ Result<ModelFacts> model_facts(const std::string& path, std::string quantization
 std::vector<std::string> refusals(const RunFacts& run, const std::vector<Metric>& metrics) {
   std::vector<std::string> why;
   for (const Metric& m : metrics) {
-    if (m.steady && spread(m.samples) > kMostSpread) {
+    if (m.steady && std::ssize(m.samples) < kLeastSamples) {
+      why.push_back(
+          cat(m.name, ": expected at least ", kLeastSamples, " samples, found ", m.samples.size()));
+    } else if (m.steady && spread(m.samples) > kMostSpread) {
       why.push_back(cat(m.name, ": spread ", std::round(spread(m.samples) * 1000) / 10,
                         " % of the median, expected at most ", kMostSpread * 100, " %"));
     }

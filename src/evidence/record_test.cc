@@ -147,6 +147,10 @@ TEST(Record, NoisyRunsAreNotPublishable) {
   EXPECT_TRUE(make_record(p).at("run").at("publishable").as_bool());
   p.run.contention.contended = 21;
   EXPECT_FALSE(make_record(p).at("run").at("publishable").as_bool());
+  p.run.contention.contended = 0;
+  p.metrics[0].samples = {100, 100};
+  EXPECT_FALSE(make_record(p).at("run").at("publishable").as_bool());
+  p.metrics[0].samples = {100, 100, 150};
   // A record that claims otherwise.
   json::object r = make_record(p);
   r.at("run").as_object()["publishable"] = true;

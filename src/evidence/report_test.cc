@@ -16,7 +16,7 @@ StoredRecord decode(const std::string& name, const std::string& label, double sp
   p.program.commit = commit, p.program.baseline_version = baseline;
   p.machine.label = label, p.machine.cpu = "A CPU", p.model = {"tiny", "Q4_1", {}};
   p.metrics = {{"decode_tok_s", "tok/s", {speed - noise, speed, speed + noise}},
-               {"prefill_tok_s", "tok/s", {2000}}};
+               {"prefill_tok_s", "tok/s", {2000, 2000, 2000}}};
   p.results = {{"prompt_tokens", 512},
                {"gen_tokens", 128},
                {"decode_limit_fraction", 0.8},

@@ -9,6 +9,7 @@
 namespace mlxcel {
 
 inline constexpr double kMostSpread = 0.04;     // of the median; more is not publishable
+inline constexpr int kLeastSamples = 3;         // fewer have no spread to speak of
 inline constexpr double kMostContended = 0.20;  // of the contention samples
 
 // REQUIRES: not empty. The mean of the middle two if the count is even.
