@@ -4,6 +4,7 @@
 #
 #   bench/peers/against_llama.sh MODEL.gguf [ROUNDS] [THREADS] [PROMPT TOKENS] [TOKENS AFTER IT] [REPETITIONS]
 #
+#   REPEAT   processes behind each figure, which is their median (1): more where the machine is shared
 #   METRIC   decode_tok_s (default) or prefill_tok_s
 #   MLXCEL   the program (build/release/bin/mlxcel)
 #   LLAMA_FLAGS  more flags of llama_peer.py, e.g. --plain-weights
@@ -16,7 +17,7 @@ model=$1 rounds=${2:-10} threads=${3:-$(nproc)} prompt=${4:-512} generate=${5:-1
 mlxcel=${MLXCEL:-$root/build/release/bin/mlxcel} python=${PYTHON:-python3}
 version=$("$python" -c 'import importlib.metadata as m; print("llama-cpp-python-" + m.version("llama-cpp-python"))')
 work="--prompt-tokens $prompt --gen-tokens $generate"
-exec "$mlxcel" bench rounds -m "$model" --rounds "$rounds" --metric "results.${METRIC:-decode_tok_s}" --unit tok/s \
+exec "$mlxcel" bench rounds -m "$model" --rounds "$rounds" --metric "results.${METRIC:-decode_tok_s}" --unit tok/s --repeat "${REPEAT:-1}" \
   --baseline-version "$version" --record "$root/evidence" \
   --arm "llama_cpp='$python' '$root/bench/peers/llama_peer.py' '$model' --prompt $prompt --generate $generate --batch 0 --reps $reps --threads $threads ${LLAMA_FLAGS:-} 2>/dev/null" \
   --arm "mlxcel='$mlxcel' bench decode -m '$model' $work --reps $reps -t $threads --json"
