@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "base/cat.h"
 
@@ -25,10 +26,10 @@ std::string format_magnitude(uint64_t n, const NumberFormat& f) {
                         : f.type == 'o'                ? 8
                         : f.type == 'b'                ? 2
                                                        : 10;
+  const std::string_view symbols = f.type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string digits;
   do {
-    digits.insert(digits.begin(),
-                  (f.type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[n % base]);
+    digits.insert(digits.begin(), symbols[n % base]);
     n /= base;
   } while (n > 0);
   digits = grouped(std::move(digits), f.grouping, base == 10 ? 3 : 4);
