@@ -109,7 +109,7 @@ Result<Value> on_floats(Runtime& rt, Op op, double a, double b) {
 Result<Value> repeat(Runtime& rt, const Value& what, int64_t times) {
   const auto n = static_cast<size_t>(std::max<int64_t>(times, 0));
   if (const String* s = what.string()) {
-    if (s->text.size() > 0 && n > rt.limits().string_bytes / s->text.size())
+    if (!s->text.empty() && n > rt.limits().string_bytes / s->text.size())
       return rt.fail("a string grows too long");
     TRY_OK(rt.charge(s->text.empty() ? 0 : n / 4));
     Text t;
