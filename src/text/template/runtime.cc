@@ -62,7 +62,7 @@ Result<Value> Runtime::range(std::vector<Value> items, int64_t start, int64_t st
   return Value(std::shared_ptr<const Seq>(std::move(s)));
 }
 
-Result<Value> Runtime::dict(std::vector<std::pair<Value, Value>> items) {
+Result<Value> Runtime::dict(std::vector<std::pair<Value, Value>>&& items) {
   auto d = std::make_shared<Dict>();
   for (auto& [key, value] : items) {
     if (!hashable(key)) return fail(cat("unhashable type: '", type_name(key), "'"));
@@ -84,7 +84,7 @@ Result<Value> Runtime::generator(std::vector<Value> items, std::optional<std::st
   return Value(std::move(g));
 }
 
-Result<Value> Runtime::made_namespace(std::vector<std::pair<Value, Value>> attrs) {
+Result<Value> Runtime::made_namespace(std::vector<std::pair<Value, Value>>&& attrs) {
   auto n = std::make_shared<Namespace>();
   for (auto& [key, value] : attrs) {
     TRY_OK(charge(key.weight()));

@@ -52,10 +52,10 @@ class Runtime {
   Result<Value> range(std::vector<Value> items, int64_t start, int64_t stop, int64_t step);
   Result<Value> tuple(std::vector<Value> items) { return list(std::move(items), SeqKind::kTuple); }
   // Every key must be hashable.
-  Result<Value> dict(std::vector<std::pair<Value, Value>> items);
+  Result<Value> dict(std::vector<std::pair<Value, Value>>&& items);
   Result<Value> generator(std::vector<Value> items, std::optional<std::string> error = {},
                           const char* type = "generator");
-  Result<Value> made_namespace(std::vector<std::pair<Value, Value>> attrs);
+  Result<Value> made_namespace(std::vector<std::pair<Value, Value>>&& attrs);
   Value undefined(std::string message) const;
 
   // Calls a function, method, macro or loop.

@@ -223,10 +223,9 @@ void* render_deep(void* ok) {
   std::string open, close;
   for (int i = 0; i < kDeepBlocks; i++) {
     open += "{% if true %}";
-    close = "{% endif %}" + close;
+    close += "{% endif %}";
   }
-  std::string value = "f(n - 1)";
-  for (int i = 0; i < 40; i++) value = "(" + value + ")";
+  const std::string value = std::string(40, '(') + "f(n - 1)" + std::string(40, ')');
   const auto r = render("{% macro f(n) %}{% if n > 0 %}" + open + "{{ " + value + " }}" + close +
                             "{% endif %}{% endmacro %}{{ f(110) }}done",
                         "{}");
