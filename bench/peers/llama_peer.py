@@ -8,6 +8,7 @@ The ids of --ids, or random ones; no tokenizer; after each forward only an argma
 a GPU if the build has one. Medians of --reps rounds after one unmeasured.
 """
 import argparse
+import os
 
 import llama_cpp as llama
 import numpy as np
@@ -56,8 +57,9 @@ def main():
     ap.add_argument("--batch-prompt", type=int, default=64)
     ap.add_argument("--reps", type=int, default=5)
     ap.add_argument("--threads", type=int, default=2)
-    ap.add_argument("--plain-weights", action="store_true",
-                    help="weights as in the file, not repacked: where llama.cpp's AMX kernels crash, as they do on some virtual machines")
+    ap.add_argument("--plain-weights", action="store_true", default=os.environ.get("MLXCEL_LLAMA_PLAIN_WEIGHTS") == "1",
+                    help="weights as in the file, not repacked: where llama.cpp's AMX kernels crash, as they do on some virtual machines; "
+                         "MLXCEL_LLAMA_PLAIN_WEIGHTS=1 for `bench peer`, whose record then says so")
     ap.add_argument("--ids", help="raw little-endian int32: the prompt and one more")
     a = ap.parse_args()
     room = max(a.prompt + a.generate, a.batch * (a.batch_prompt + a.generate)) + 16

@@ -1,5 +1,6 @@
 #include "evidence/csv.h"
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <vector>
@@ -134,7 +135,9 @@ std::string csv_status_row(const std::string& model, const std::string& status,
 
 std::string table_stem_end(TableKind kind, const std::string& hardware, const std::string& time) {
   constexpr const char* kNames[] = {"", "batch_", "embeddings_"};
-  return cat(hardware, "_", kNames[static_cast<int>(kind)], time.substr(0, 10));
+  std::string label = hardware;  // "x86_64-2c": a name's parts end at underscores
+  std::replace(label.begin(), label.end(), '_', '-');
+  return cat(label, "_", kNames[static_cast<int>(kind)], time.substr(0, 10));
 }
 
 std::string csv_table_stem(const json::object& r) {

@@ -193,7 +193,12 @@ TEST(Sweep, RowsAreATable) {
   EXPECT_EQ(t->rows.at(0).number("decode_tok_s"), 100);
   EXPECT_EQ(t->rows.at(0).status(), "ok");
   EXPECT_EQ(t->rows.at(1).status(), "SKIP:duplicate_of=a");
-  EXPECT_EQ(csv_table_stem(record_of("a", true)).substr(0, 6), "cpu_h_");
+  json::object record = record_of("a", true);
+  EXPECT_EQ(csv_table_stem(record).substr(0, 6), "cpu_h_");
+  record.at("machine").as_object()["label"] = "x86_64-2c";  // its name can be read again
+  const auto name = parse_table_name(csv_table_stem(record) + ".csv");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->hardware, "x86-64-2c");
 }
 
 class Checkout {
