@@ -165,14 +165,17 @@ Status Binder::fp8(const FileTensor& codes, const WeightSpec& spec, WeightSource
   s.fp8.dtype = scales.dtype, s.fp8.data = reinterpret_cast<const std::byte*>(scales.data);
   s.fp8.rows = blocks ? scheme->block[0] : count == 1 ? s.out : 1;
   s.fp8.columns = blocks ? scheme->block[1] : s.in;
-  const int64_t wanted =
-      (s.out + s.fp8.rows - 1) / s.fp8.rows * ((s.in + s.fp8.columns - 1) / s.fp8.columns);
+  const int64_t down = (s.out + s.fp8.rows - 1) / s.fp8.rows,
+                across = (s.in + s.fp8.columns - 1) / s.fp8.columns, wanted = down * across;
+  const bool placed = !blocks || scales.shape == std::vector<int64_t>{down, across};
   const bool floats =
       scales.dtype == DType::kF32 || scales.dtype == DType::kF16 || scales.dtype == DType::kBF16;
-  if (count == wanted && floats && codes.shape == std::vector<int64_t>{s.out, s.in}) return Ok{};
-  return Error{Code::kCorrupt, cat(s.name, ": expected [", s.out, ", ", s.in, "] codes and ",
-                                   wanted, " scales, found ", shape_string(codes.shape), " and ",
-                                   shape_string(scales.shape), " of ", name(scales.dtype))};
+  if (count == wanted && placed && floats && codes.shape == std::vector<int64_t>{s.out, s.in})
+    return Ok{};
+  return Error{Code::kCorrupt,
+               cat(s.name, ": expected [", s.out, ", ", s.in, "] codes and ", wanted, " scales ([",
+                   down, ", ", across, "]), found ", shape_string(codes.shape), " and ",
+                   shape_string(scales.shape), " of ", name(scales.dtype))};
 }
 
 }  // namespace mlxcel

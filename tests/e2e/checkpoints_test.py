@@ -123,6 +123,9 @@ class Checkpoints(unittest.TestCase):
         self.refused(self.copy(GOLDEN / "llama" / "mxfp8", tensors={name + "scales": narrow}), name + "weight", "8 bits in groups of 64")
         fp8 = self.copy(GOLDEN / "llama" / "fp8", tensors={name + "weight_scale_inv": None})
         self.refused(fp8, name + "weight", "missing")
+        scales = read_tensors(GOLDEN / "llama" / "fp8" / "model.safetensors")[name + "weight_scale_inv"]
+        turned = self.copy(GOLDEN / "llama" / "fp8", tensors={name + "weight_scale_inv": (scales[0], scales[1][::-1], scales[2])})
+        self.refused(turned, name + "weight", "expected [96, 64] codes and 6 scales ([3, 2])", "[2, 3]")
 
     def test_experts(self):
         source, name = GOLDEN / "qwen3_moe" / "f32", "model.layers.0.mlp.switch_mlp.up_proj.weight"
