@@ -352,8 +352,8 @@ class Faults(WithServer):
 class Waiting(WithServer):
     flags = ["--parallel", 1, "--sse-ping-interval", 1, "--max-connections", 8]
 
-    def test_a_silent_stream_is_pinged_and_idle_connections_give_way(self):
-        idle = [self.server.connect() for _ in range(7)]
+    def silent_stream(self):
+        """What a stream got that had to wait for another one."""
         with self.server.connect() as busy:
             busy.sendall(http_request("/v1/completions", {"prompt": "Once", "max_tokens": 8000, "ignore_eos": True,
                                                           "stream": True}))
@@ -364,8 +364,16 @@ class Waiting(WithServer):
                 data = s.recv(1000)
                 while b"ping" not in data and (more := s.recv(1000)):
                     data += more
-                self.assertIn(b"ping", data)
-                self.assertTrue(data.startswith(b"HTTP/1.1 200"))
+                return data
+
+    def test_a_silent_stream_is_pinged_and_idle_connections_give_way(self):
+        idle = [self.server.connect() for _ in range(7)]
+        for _ in range(10):  # where this process is starved, the busy stream may end before the other begins
+            data = self.silent_stream()
+            self.assertTrue(data.startswith(b"HTTP/1.1 200"))
+            if b"ping" in data:
+                break
+        self.assertIn(b"ping", data)
         for s in idle:
             s.close()
 
