@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/cat.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/fetch_model.h"
 #include "cli/memory_report.h"
@@ -47,6 +48,13 @@ void start_log(const ServeArguments& a) {
 Result<server::ServerOptions> server_options(const ServeArguments& a) {
   server::ServerOptions o = a.server;
   o.api.parallel = a.parallel;
+  if (!a.template_variables.empty()) {
+    boost::system::error_code ec;
+    const json::value v = json::parse(a.template_variables, ec);
+    if (ec || !v.is_object())
+      return Error{Code::kInvalid, "--chat-template-kwargs: expected a JSON object"};
+    o.api.variables = v.get_object();
+  }
   if (a.raw_reasoning) o.api.reasoning = text::ReasoningFormat::kNone;
   o.drain_time = std::chrono::seconds(a.drain_time);
   o.http.ping_time = std::chrono::seconds(a.ping_time);

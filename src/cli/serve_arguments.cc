@@ -18,6 +18,12 @@ void add_bytes(CommandLine& sub, const char* flag, int64_t& value, const char* t
       ->check(bytes_domain);
 }
 
+std::string path_prefix(const std::string& text) {
+  const bool good = text.size() > 1 && text.front() == '/' && text.back() != '/' &&
+                    text.find_first_of("?#% ") == std::string::npos;
+  return good ? "" : cat(kAboutValue, text, ": expected a path without an end slash; use /llm");
+}
+
 void add_network_arguments(CommandLine& sub, ServeArguments& a) {
   server::HttpOptions& http = a.server.http;
   sub.add_option("--host", http.host,
@@ -27,6 +33,12 @@ void add_network_arguments(CommandLine& sub, ServeArguments& a) {
   sub.add_option("--port", http.port, "TCP port; 0: any free one")
       ->capture_default_str()
       ->range(0, 65535);
+  sub.add_flag("--reuse-port", http.reuse_port,
+               "Let other servers listen on the same port: connections are dealt among them");
+  sub.add_option("--api-prefix", a.server.router.prefix,
+                 "What stands before every path, as a proxy gives it: /llm")
+      ->check(path_prefix);
+  sub.add_flag("!--no-webui", a.server.router.page, "No page for people at /");
   sub.add_option("--api-key", a.api_keys, "A key that requests must bring; may be repeated")
       ->delimiter(',')
       ->take_all()
@@ -65,6 +77,8 @@ void add_models_arguments(CommandLine& sub, ServeArguments& a) {
   server::SettingValues& s = a.server.settings;
   sub.add_option("--models-dir", a.models_dir,
                  "Serve every model of this folder: each is loaded when a request names it");
+  sub.add_flag("!--no-models-autoload", a.server.api.autoload,
+               "Load models by POST /models/load alone: a request for another one gets a 400");
   sub.add_option("--models-max", s.models_max,
                  "Models loaded at once, least recently used go first; 0: any number")
       ->capture_default_str()
@@ -123,6 +137,10 @@ std::string tool_parser_domain(const std::string& name) {
 void add_chat_arguments(CommandLine& sub, ServeArguments& a) {
   sub.add_option("--chat-template-file", a.template_file, "A Jinja template instead of the model's")
       ->check(readable_file);
+  sub.add_option("--chat-template-kwargs", a.template_variables,
+                 "What the template reads beside the conversation, a JSON object, unless a request "
+                 "says; e.g. '{\"enable_thinking\": false}'")
+      ->type_name("JSON");
   sub.add_option("--tool-parser", a.dialect,
                  "How the model writes tool calls and reasoning (default: told by the template)")
       ->check(tool_parser_domain);
@@ -146,6 +164,12 @@ void add_chat_arguments(CommandLine& sub, ServeArguments& a) {
   usual("--min-p", s.min_p, &P::min_p, "min_p of those");
   usual("--repetition-penalty,--repeat-penalty", s.repetition_penalty, &P::repetition_penalty,
         "repetition_penalty of those");
+  usual("--repeat-last-n", s.repeat_last_n, &P::repeat_last_n,
+        "How far back repetition_penalty looks; -1: everything");
+  usual("--presence-penalty", s.presence_penalty, &P::presence_penalty,
+        "presence_penalty of those");
+  usual("--frequency-penalty", s.frequency_penalty, &P::frequency_penalty,
+        "frequency_penalty of those");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct ServeArguments {
   std::vector<std::string> aliases;
   std::vector<std::string> api_keys;
   std::string models_dir;  // "": one model
-  std::string key_file, template_file, dialect;
+  std::string key_file, template_file, template_variables, dialect;
   bool raw_reasoning = false;
   int parallel = 4, prefill_chunk = 256, batch_prefill = 1;
   bool no_prefix_cache = false, json_log = false, quiet = false;

@@ -8,7 +8,10 @@
 namespace mlxcel {
 
 Service::Service(Engine& engine, const ServiceOptions& options)
-    : engine_(engine), max_queue_(options.max_queue), thread_([this] { loop(); }) {}
+    : engine_(engine),
+      turns_(options.turns),
+      max_queue_(options.max_queue),
+      thread_([this] { loop(); }) {}
 
 Result<RequestId> Service::submit(Request request) {
   TRY_OK(engine_.check(request));
@@ -66,9 +69,15 @@ void Service::loop() {
     taken_work_.clear();
     for (const RequestId id : taken_cancels_) engine_.cancel(id);
     taken_cancels_.clear();
-    engine_.step();
+    step();
     publish_stats();
   }
+}
+
+void Service::step() {
+  std::unique_lock<Turns> turn;
+  if (turns_) turn = std::unique_lock(*turns_);
+  engine_.step();
 }
 
 void Service::publish_stats() {

@@ -8,16 +8,19 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/turns.h"
 
 namespace mlxcel {
 
 struct ServiceOptions {
-  int32_t max_queue = 32;  // requests beyond those that can run at once
+  int32_t max_queue = 32;        // requests beyond those that can run at once
+  std::shared_ptr<Turns> turns;  // of all engines on the same cores; none: it has them alone
 };
 
 class Service {
@@ -52,12 +55,14 @@ class Service {
   };
 
   void loop();
+  void step();
   void publish_stats();
   bool take_orders();  // false: stop
   void check_idle(std::unique_lock<std::mutex>& lock);
   void close(bool cancel_all);
 
   Engine& engine_;
+  const std::shared_ptr<Turns> turns_;
   std::atomic<int32_t> max_queue_;
   std::atomic<int32_t> in_flight_ = 0;
 

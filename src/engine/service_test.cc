@@ -132,6 +132,37 @@ TEST_F(ServiceTest, AnEndIsCountedBeforeItIsTold) {
   }
 }
 
+// One whose step is held keeps the other from beginning its own; then that one goes on.
+TEST_F(ServiceTest, EnginesOnTheSameCoresTakeTurns) {
+  PageBackend other_backend;
+  EngineOptions o;
+  o.max_sequences = 4, o.max_rows = 32, o.context = 256;
+  const auto other = std::move(*Engine::create(family_, other_backend, o));
+  const auto turns = std::make_shared<Turns>();
+  Service first(*engine_, {.max_queue = 0, .turns = turns});
+  Service second(*other, {.max_queue = 0, .turns = turns});
+  std::atomic<int> drawn = 0;
+  bool waited = false;
+  Request r = request(1, 3);
+  r.on_token = [&, once = true](const TokenEvent&) mutable {
+    if (!std::exchange(once, false)) return true;
+    Request its = request(2, 3);
+    its.on_token = [&](const TokenEvent&) { return ++drawn > 0; };
+    EXPECT_TRUE(second.submit(std::move(its)));
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (turns->taken() < 2 && Clock::now() < end) std::this_thread::yield();
+    waited = turns->taken() == 2;
+    EXPECT_EQ(drawn, 0);
+    return true;
+  };
+  EXPECT_TRUE(first.submit(std::move(r)));
+  first.drain();
+  second.drain();
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(drawn, 3);
+  EXPECT_EQ(turns->taken(), 0u);
+}
+
 TEST_F(ServiceTest, StopEndsEverythingAndTells) {
   std::atomic<int> ended = 0;
   Service service(*engine_, {.max_queue = 100});

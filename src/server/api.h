@@ -46,6 +46,8 @@ struct ApiOptions {
   int32_t parallel = 1;
   int32_t max_choices = 16;  // n, and prompts of a completion, multiplied
   std::string slot_folder;   // where slots are saved; "": nowhere
+  bool autoload = true;      // a request loads the model that it names
+  json::object variables;    // of chat templates, unless a request says
 };
 
 // One choice that is waiting or running, for /slots. It has the lowest number that is free: those

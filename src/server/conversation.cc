@@ -126,17 +126,17 @@ json::array gathered(const json::array& messages) {
 
 }  // namespace
 
-Result<Conversation> read_conversation(const json::object& body, const ChatModel& chat,
-                                       text::ReasoningFormat reasoning) {
+Result<Conversation> read_conversation(const json::object& body, const Api& api) {
   const Fields f(body);
+  const ChatModel& chat = *api.model.chat;
   TRY_OK(check_chat(chat, "messages"));
   TRY(const json::array* messages, f.array("messages"));
   if (messages == nullptr || messages->empty())
     return f.wrong("messages", "a list of at least one message",
                    messages == nullptr ? json::value() : json::value(*messages));
   Conversation c;
-  TRY(const json::object* variables, f.object("chat_template_kwargs"));
-  if (variables != nullptr) c.request = *variables;
+  TRY(c.request, read_variables(f, api.options));
+  constexpr int64_t kMostBudget = 1LL << 31;  // read and not kept, but for 0
   json::array read;
   for (size_t i = 0; i < messages->size(); i++) {
     TRY(json::object m, read_message((*messages)[i], cat("messages[", i, "]")));
@@ -144,7 +144,6 @@ Result<Conversation> read_conversation(const json::object& body, const ChatModel
   }
   c.request["messages"] = std::move(read);
   TRY(const json::array* tools, f.array("tools"));
-  c.request.erase("tools");
   if (tools != nullptr && !tools->empty()) {
     TRY_OK(check_tools(*tools));
     TRY(const bool wanted, may_call(f, f.find("tool_choice")));
@@ -152,11 +151,13 @@ Result<Conversation> read_conversation(const json::object& body, const ChatModel
   }
   TRY(const auto parallel, f.boolean("parallel_tool_calls"));
   c.parallel_calls = parallel.value_or(true);
-  TRY_OK(read_reasoning(f, reasoning, c.parse));
+  TRY_OK(read_reasoning(f, api.options.reasoning, c.parse));
   TRY(const auto effort, f.string("reasoning_effort"));
   if (effort) c.request["reasoning_effort"] = *effort;
+  TRY(const auto budget, f.integer("thinking_budget_tokens", -1, kMostBudget));
+  if (budget == 0) c.request["enable_thinking"] = false;
   TRY(const auto prompt, f.boolean("add_generation_prompt"));
-  c.request["add_generation_prompt"] = prompt.value_or(true);
+  if (prompt) c.request["add_generation_prompt"] = *prompt;
   return c;
 }
 
@@ -232,8 +233,36 @@ Result<json::string> join_parts(const json::array& parts, std::string_view where
   return text;
 }
 
-json::object function_tool(json::object function) {
-  return {{"type", "function"}, {"function", std::move(function)}};
+Result<json::object> read_variables(const Fields& f, const ApiOptions& options) {
+  json::object all = options.variables;
+  TRY(const json::object* given, f.object("chat_template_kwargs"));
+  if (given != nullptr)
+    for (const auto& [name, v] : *given) all[name] = v;
+  all.erase("tools");
+  all["add_generation_prompt"] = true;
+  return all;
+}
+
+Result<json::array> read_tools(const json::array& given, const ToolWords& words) {
+  json::array tools;
+  for (size_t i = 0; i < given.size(); i++) {
+    const std::string where = cat("tools[", i, "]");
+    if (!given[i].is_object()) return no_object(where, given[i]);
+    const Fields f(given[i].get_object(), where + ".");
+    TRY(const auto type, f.string("type"));
+    if (type.value_or(std::string(words.implied ? words.type : "")) != words.type)
+      return f.unsupported("type", cat("expected ", words.type, ", found ",
+                                       type ? describe(json::value(*type)) : "none"));
+    TRY(const auto name, f.string("name"));
+    if (!name || name->empty()) return f.wrong("name", "a name", json::value());
+    TRY(const auto description, f.string("description"));
+    TRY(const json::object* schema, f.object(words.schema));
+    json::object function = {{"name", *name}};
+    if (description) function["description"] = *description;
+    if (schema != nullptr) function["parameters"] = *schema;
+    tools.push_back(json::object{{"type", "function"}, {"function", std::move(function)}});
+  }
+  return tools;
 }
 
 Result<bool> may_call(const Fields& f, const json::value* choice) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "chat/message_stream.h"
+#include "server/api.h"
 #include "server/fields.h"
 
 namespace mlxcel::server {
@@ -17,8 +18,7 @@ struct Conversation {
 
 // The body of /v1/chat/completions. Content that comes in parts is joined; parts that are no text
 // are an Error.
-Result<Conversation> read_conversation(const json::object& body, const ChatModel& chat,
-                                       text::ReasoningFormat reasoning);
+Result<Conversation> read_conversation(const json::object& body, const Api& api);
 
 // Where the template takes no system message behind the first one: makes all of them the first.
 void fit_system_turns(const ChatModel& chat, Conversation& conversation);
@@ -50,8 +50,17 @@ Status check_chat(const ChatModel& chat, std::string_view field);
 // The parts of type `type` or `other_type`, joined; others are an Error that names `where`.
 Result<json::string> join_parts(const json::array& parts, std::string_view where,
                                 std::string_view type, std::string_view other_type = {});
-// {"type": "function", "function": {...}}
-json::object function_tool(json::object function);
+// What the template reads beside messages and tools: the body's "chat_template_kwargs" over the
+// server's own. A generation prompt is asked for.
+Result<json::object> read_variables(const Fields& f, const ApiOptions& options);
+// How a protocol writes a tool: {"type": TYPE, "name", "description", SCHEMA: {...}}.
+struct ToolWords {
+  std::string_view type;    // the only one that is understood
+  bool implied;             // may be left out
+  std::string_view schema;  // the field that describes the arguments
+};
+// "tools" of such a protocol in OpenAI's form of chats.
+Result<json::array> read_tools(const json::array& given, const ToolWords& words);
 // Whether the answer may call; `choice` as OpenAI's. A call that is demanded is an Error: nothing
 // could keep the promise while output is not constrained.
 Result<bool> may_call(const Fields& f, const json::value* choice);

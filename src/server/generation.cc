@@ -8,7 +8,7 @@
 #include "base/cat.h"
 #include "server/log.h"
 #include "server/metrics.h"
-#include "server/prompt_scores.h"
+#include "server/scored_tokens.h"
 #include "text/utf8.h"
 
 namespace mlxcel::server {
@@ -87,7 +87,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     r.tokens = prompt.tokens;
     r.sampling = wishes_.sampling;
     r.choice = number;
-    r.prefix_cache = plan_.prefix_cache;
+    r.prefix_cache = wishes_.prefix_cache;
     r.deadline =
         Clock::now() + (wishes_.time.count() > 0
                             ? wishes_.time

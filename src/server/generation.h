@@ -104,7 +104,6 @@ struct GenerationPlan {
   std::unique_ptr<Wording> wording;
   bool one_call = false;                  // the answer ends with its first tool call
   bool background = false;                // goes on when the client has gone
-  bool prefix_cache = true;               // prompts may share what others left there
   std::string prompt_field = "messages";  // which too long a prompt is told of
 };
 

@@ -60,6 +60,7 @@ HttpRequest to_request(Parser& parser, SessionContext& context) {
 
 int status_of(const error_code& ec) {
   if (ec == http::error::body_limit) return 413;
+  if (ec == asio::error::no_buffer_space) return 503;  // read_body's
   if (ec == http::error::header_limit || ec == http::error::buffer_overflow) return 431;
   if (ec == http::error::end_of_stream || ec == http::error::partial_message) return 0;
   static const auto& of_http = make_error_code(http::error::bad_method).category();
@@ -70,6 +71,7 @@ namespace {
 
 using asio::ip::tcp;
 using Local = asio::local::stream_protocol;
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 Error failed(const std::string& what, const error_code& ec) {
   return {Code::kIo, cat(what, ": ", ec.message())};
@@ -159,6 +161,7 @@ class BeastServer final : public HttpServer {
     tcp_.emplace(accepting_);
     tcp_->open(endpoint.protocol(), ec);
     if (!ec) tcp_->set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec && o.reuse_port) tcp_->set_option(ReusePort(true), ec);
     if (!ec) tcp_->bind(endpoint, ec);
     if (!ec) tcp_->listen(asio::socket_base::max_listen_connections, ec);
     if (ec) return failed(where, ec);

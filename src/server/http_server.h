@@ -20,13 +20,15 @@ namespace mlxcel::server {
 struct HttpOptions {
   std::string host = "127.0.0.1";  // or a path that ends in .sock: a unix socket
   int port = 8080;                 // 0: any free one
+  bool reuse_port = false;         // other servers may listen on it too
   int threads = 4;
   int max_connections = 1024;    // more wait to be accepted
   std::string certificate, key;  // PEM files; both or none
   uint32_t header_bytes = 64 << 10;
   uint64_t body_bytes = uint64_t{16} << 20;
-  std::chrono::milliseconds idle_time{75'000};    // between two requests
-  std::chrono::milliseconds header_time{10'000};  // for a request's head, from its first byte
+  uint64_t all_bodies_bytes = uint64_t{256} << 20;  // of all requests at once, or of one
+  std::chrono::milliseconds idle_time{75'000};      // between two requests
+  std::chrono::milliseconds header_time{10'000};    // for a request's head, from its first byte
   std::chrono::milliseconds body_time{60'000};
   std::chrono::milliseconds write_time{30'000};  // for one write that the client does not take
   std::chrono::milliseconds ping_time{15'000};   // between pings of a silent stream; 0: none

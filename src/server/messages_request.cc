@@ -91,29 +91,6 @@ Status read_messages(const Fields& f, Conversation& c) {
   return Ok{};
 }
 
-// {"name", "description", "input_schema"} -> {"type": "function", "function": {...}}
-Result<json::array> read_tools(const json::array& given) {
-  json::array tools;
-  for (size_t i = 0; i < given.size(); i++) {
-    const std::string where = cat("tools[", i, "]");
-    if (!given[i].is_object()) return expected(where, "an object", given[i]);
-    const Fields f(given[i].get_object(), where + ".");
-    TRY(const auto type, f.string("type"));
-    if (type && *type != "custom")
-      return f.unsupported(
-          "type", cat("only the client's own tools, found ", describe(json::value(*type))));
-    TRY(const std::string name, required(f, "name"));
-    if (name.empty()) return f.wrong("name", "a name", json::value(name));
-    TRY(const auto description, f.string("description"));
-    TRY(const json::object* schema, f.object("input_schema"));
-    json::object function = {{"name", name}};
-    if (description) function["description"] = *description;
-    if (schema != nullptr) function["parameters"] = *schema;
-    tools.push_back(function_tool(std::move(function)));
-  }
-  return tools;
-}
-
 // {"type": "any"} -> "required", ...
 Result<json::value> read_choice(const Fields& f, Conversation& c) {
   TRY(const json::object* choice, f.object("tool_choice"));
@@ -131,7 +108,7 @@ Status read_calls(const Fields& f, const ChatModel& chat, Conversation& c) {
   TRY(const json::array* given, f.array("tools"));
   TRY(const json::value choice, read_choice(f, c));
   if (given == nullptr || given->empty()) return Ok{};
-  TRY(json::array tools, read_tools(*given));
+  TRY(json::array tools, read_tools(*given, {"custom", true, "input_schema"}));
   TRY(const bool wanted, may_call(f, &choice));
   return wanted ? set_tools(f, std::move(tools), chat, c) : Ok{};
 }
@@ -146,7 +123,9 @@ Status read_thinking(const Fields& f, Conversation& c) {
     return parts.wrong("type", "enabled, adaptive or disabled",
                        type ? json::value(*type) : json::value());
   TRY_OK(parts.integer("budget_tokens", 1, std::numeric_limits<int32_t>::max()));
-  if (!c.request.contains("enable_thinking")) c.request["enable_thinking"] = type != "disabled";
+  TRY(const json::object* said, f.object("chat_template_kwargs"));
+  if (said == nullptr || !said->contains("enable_thinking"))
+    c.request["enable_thinking"] = type != "disabled";
   return Ok{};
 }
 
@@ -199,10 +178,7 @@ Result<MessagesRequest> read_messages_request(const json::object& body, const Ap
   r.wishes.choices = 1;
   if (answered && f.find("max_tokens") == nullptr)
     return f.wrong("max_tokens", "a whole number", json::value());
-  TRY(const json::object* variables, f.object("chat_template_kwargs"));
-  if (variables != nullptr) c.request = *variables;
-  c.request.erase("tools");
-  c.request["add_generation_prompt"] = true;
+  TRY(c.request, read_variables(f, api.options));
   TRY_OK(read_messages(f, c));
   TRY_OK(read_calls(f, *api.model.chat, c));
   c.parse.reasoning = api.options.reasoning;

@@ -68,14 +68,23 @@ void Metrics::finished(const FinishEvent& e) {
   const std::lock_guard lock(mutex_);
   prompt_seconds_ += seconds(s.first_token - s.started);
   predicted_seconds_ += seconds(s.finished - s.first_token);
+  lookups_.all++;
+  lookups_.found += s.cached_tokens > 0 ? 1 : 0;
+}
+
+Lookups Metrics::lookups() const {
+  const std::lock_guard lock(mutex_);
+  return lookups_;
 }
 
 std::vector<MetricFamily> Metrics::families(const EngineStats& s, int32_t in_flight,
                                             const std::string& model) const {
   Families f;
   double prompt = 0, predicted = 0;
+  Lookups looked;
   {
     const std::lock_guard lock(mutex_);
+    looked = lookups_;
     prompt = prompt_seconds_, predicted = predicted_seconds_;
   }
   const auto ran = static_cast<double>(s.prompt_tokens - s.cached_tokens);
@@ -101,6 +110,9 @@ std::vector<MetricFamily> Metrics::families(const EngineStats& s, int32_t in_fli
   const auto total = [](uint64_t n) { return static_cast<double>(n); };
   f.counter("mlxcel_cached_tokens_total", "Prompt tokens found in the prefix cache",
             total(s.cached_tokens));
+  f.counter("mlxcel_prefix_lookups_total", "Requests that asked the prefix cache",
+            total(looked.all));
+  f.counter("mlxcel_prefix_hits_total", "Those of them that found something", total(looked.found));
   f.counter("mlxcel_step_rows_total", "Rows of all steps", total(s.rows));
   f.counter("mlxcel_requests_total", "Requests taken by the engine", total(s.submitted));
   f.counter("mlxcel_requests_finished_total", "Requests ended", total(s.finished));

@@ -14,7 +14,10 @@ const ApiError kShuttingDown = {503, "the server is shutting down", "shutting_do
 }  // namespace
 
 Models::Models(std::unique_ptr<ModelSource> source, const ApiOptions& options)
-    : source_(std::move(source)), options_(options), memory_(source_->memory()) {
+    : source_(std::move(source)),
+      options_(options),
+      memory_(source_->memory()),
+      turns_(source_->many() ? std::make_shared<Turns>() : nullptr) {
   rescan();
 }
 
@@ -62,6 +65,8 @@ void Models::rescan() {
   }
   std::sort(entries_.begin(), entries_.end(),
             [](const auto& a, const auto& b) { return a->name.name < b->name.name; });
+  for (const auto& w : watchers_) w->event(R"({"event":"models_reload","data":{}})");
+  tell();
 }
 
 // ---- requests
@@ -99,7 +104,7 @@ void Models::dispatch(const std::string& name, ModelHandler handler, std::shared
       hosted = e->hosted;
       held = lease(*e, !may_load);
       x->keep(held);
-    } else if (!may_load) {
+    } else if (!may_load || (!options_.autoload && e->wanted == 0)) {
       refusal = {400, cat("model: ", e->name.name, " is not loaded"), "model_not_loaded", "model"};
     } else {
       const int64_t most = options_.settings->get().max_queue_depth + options_.parallel;
@@ -113,19 +118,6 @@ void Models::dispatch(const std::string& name, ModelHandler handler, std::shared
   }
   if (hosted) return handler(hosted->api, std::move(x));
   x->respond(to_response(refusal));
-}
-
-void Models::answer_waiting(Lock& lock, Entry& e) {
-  while (!e.waiting.empty() && !stop_) {
-    Waiting w = std::move(e.waiting.front());
-    e.waiting.pop_front();
-    if (w.exchange->is_gone()) continue;
-    w.exchange->keep(lease(e, false));
-    lock.unlock();
-    w.handler(e.hosted->api, std::move(w.exchange));  // only this thread unloads
-    lock.lock();
-  }
-  if (e.waiting.empty()) e.wanted = 0;
 }
 
 void Models::refuse(const std::deque<Waiting>& waiting, const ApiError& error) {
@@ -161,6 +153,7 @@ Status Models::unload(const std::string& name) {
   if (e->state != State::kLoaded)
     return Error{Code::kInvalid, cat("model: ", name, " is not loaded")};
   e->leaving = true;
+  tell();
   changed_.notify_all();
   return Ok{};
 }
@@ -174,16 +167,19 @@ void Models::settings_changed() {
   changed_.notify_all();
 }
 
-std::vector<ModelState> Models::states() const {
+const char* Models::state_of(const Entry& e) {
   constexpr const char* kNames[] = {"unloaded", "loading", "loaded", "unloading"};
+  if (e.leaving) return "unloading";
+  return e.sleeping ? "sleeping" : kNames[static_cast<int>(e.state)];
+}
+
+std::vector<ModelState> Models::states() const {
   const std::lock_guard lock(mutex_);
   std::vector<ModelState> all;
   for (const auto& e : entries_) {
     ModelState s;
     s.name = e->name;
-    s.value = e->leaving    ? "unloading"
-              : e->sleeping ? "sleeping"
-                            : kNames[static_cast<int>(e->state)];
+    s.value = state_of(*e);
     s.progress = e->state == State::kLoaded ? 1 : e->permille / 1000.0;
     s.failure = e->failure;
     if (e->hosted) s.bytes = e->hosted->model->bytes();
@@ -192,6 +188,39 @@ std::vector<ModelState> Models::states() const {
     all.push_back(std::move(s));
   }
   return all;
+}
+
+// ---- watchers
+
+void Models::watch(std::shared_ptr<Exchange> watcher) {
+  const std::lock_guard lock(mutex_);
+  watcher->start_events();
+  if (draining_) return watcher->end();
+  std::erase_if(watchers_, [](const auto& w) { return w->is_gone(); });
+  watchers_.push_back(std::move(watcher));
+  for (const auto& e : entries_) tell(*e, "model_status");  // those who know it hear it again
+}
+
+void Models::tell() {
+  std::erase_if(watchers_, [](const auto& w) { return w->is_gone(); });
+  for (const auto& e : entries_) {
+    const char* now = state_of(*e);
+    if (std::exchange(e->told, now) != now) tell(*e, "status_change");
+  }
+}
+
+// In the words of llama.cpp's router.
+void Models::tell(const Entry& e, std::string_view event) {
+  if (watchers_.empty()) return;
+  json::object data = {{"status", state_of(e)}};
+  if (e.state == State::kLoading)
+    data["progress"] = json::object{{"stages", json::array{"text_model"}},
+                                    {"current", "text_model"},
+                                    {"value", e.permille / 1000.0}};
+  if (!e.failure.empty()) data["failed"] = true, data["message"] = e.failure;
+  const std::string text = json::serialize(
+      json::object{{"model", e.name.name}, {"event", event}, {"data", std::move(data)}});
+  for (const auto& w : watchers_) w->event(text);
 }
 
 void Models::each_loaded(const std::function<void(Api& api)>& visit) {
@@ -223,187 +252,6 @@ Status Models::integrity() const {
   return Ok{};
 }
 
-// ---- memory
-
-int64_t Models::budget() const {
-  const int64_t set = options_.settings->get().models_memory;
-  return set > 0 ? set : memory_;
-}
-
-// What one model takes at most, unless it needs more.
-int64_t Models::share() const {
-  if (!many()) return 0;
-  const int64_t most = options_.settings->get().models_max;
-  const auto known = static_cast<int64_t>(entries_.size());
-  return budget() / std::max<int64_t>(1, most > 0 ? std::min(most, known) : known);
-}
-
-// The loaded model that goes first: one that answers nothing, then the one asked least recently.
-Models::Entry* Models::least_used(const Entry& except) const {
-  const auto worth = [](const Entry& m) { return std::pair(m.leases > 0, m.used); };
-  Entry* least = nullptr;
-  for (const auto& e : entries_) {
-    if (e.get() == &except || !e->hosted) continue;
-    if (e->leaving) return e.get();
-    if (least == nullptr || worth(*e) < worth(*least)) least = e.get();
-  }
-  return least;
-}
-
-// True if the model fits beside what is loaded. Else one of those is asked to leave.
-bool Models::make_room(const Entry& wanted) {
-  const int64_t most = many() ? options_.settings->get().models_max : 1;
-  int64_t loaded = 0, taken = 0;
-  for (const auto& e : entries_) {
-    if (e.get() == &wanted || !e->hosted) continue;
-    loaded++;
-    taken += e->hosted->model->bytes();
-  }
-  const bool room = (most == 0 || loaded < most) && (!many() || taken + wanted.need <= budget());
-  if (room || loaded == 0) return true;  // alone: loading itself says whether it fits
-  least_used(wanted)->leaving = true;
-  return false;
-}
-
-// ---- the loader's thread
-
-void Models::loop() {
-  Lock lock(mutex_);
-  while (!stop_) {
-    if (work(lock)) continue;
-    const auto wake = next_sleep();
-    if (wake == Clock::time_point::max()) {
-      changed_.wait(lock);
-    } else {
-      changed_.wait_until(lock, wake);
-    }
-  }
-}
-
-bool Models::work(Lock& lock) {
-  put_idle_to_sleep();
-  for (const auto& e : entries_) {
-    if (e->state != State::kLoaded || !e->leaving || e->leases > 0) continue;
-    retire(lock, *e);
-    return true;
-  }
-  Entry* next = nullptr;
-  for (const auto& e : entries_) {
-    if (e->wanted == 0 || e->leaving) continue;
-    if (e->state == State::kUnloaded && (next == nullptr || e->wanted < next->wanted))
-      next = e.get();
-  }
-  if (next == nullptr) return false;
-  bring(lock, *next);
-  if (next->state != State::kUnloaded || next->wanted == 0) return true;
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& e) { return e->leaving && e->leases == 0; });
-}
-
-Clock::time_point Models::next_sleep() const {
-  const int64_t seconds = options_.settings->get().sleep_idle_seconds;
-  auto next = Clock::time_point::max();
-  if (seconds < 0) return next;
-  for (const auto& e : entries_)
-    if (e->state == State::kLoaded && e->leases == 0)
-      next = std::min(next, e->used + std::chrono::seconds(seconds));
-  return next;
-}
-
-void Models::put_idle_to_sleep() {
-  const int64_t seconds = options_.settings->get().sleep_idle_seconds;
-  if (seconds < 0) return;
-  const auto before = Clock::now() - std::chrono::seconds(seconds);
-  for (const auto& e : entries_) {
-    if (e->state != State::kLoaded || e->leases > 0 || e->used > before) continue;
-    e->leaving = e->sleeping = true;
-  }
-}
-
-// What loading takes: within the model's share of the budget, or all of it if that is too little.
-Status Models::count(Lock& lock, Entry& e) {
-  const int64_t part = share(), whole = many() ? budget() : 0;
-  const std::string name = e.name.name;
-  lock.unlock();
-  int64_t most = part;
-  auto bytes = source_->bytes(name, most);
-  if (!bytes && bytes.error().code == Code::kExhausted && part < whole) {
-    most = whole;
-    bytes = source_->bytes(name, most);
-  }
-  lock.lock();
-  if (!bytes) return bytes.error();
-  e.need = *bytes, e.most = most;
-  return Ok{};
-}
-
-// Loads the model, or asks another one to leave: then this is called again.
-void Models::bring(Lock& lock, Entry& e) {
-  if (e.need < 0) {
-    if (const Status counted = count(lock, e); !counted) return failed(lock, e, counted.error());
-  }
-  if (!make_room(e)) return;
-  const std::string name = e.name.name;
-  const int64_t most = e.most, need = std::exchange(e.need, -1);
-  e.state = State::kLoading;
-  e.sleeping = false;
-  e.permille = 0;
-  lock.unlock();
-  log_info("model_loading", {{"model", name}, {"bytes", need}});
-  auto opened = source_->open(name, most, [&e](int64_t done, int64_t total) {
-    e.permille = static_cast<int>(total > 0 ? done * 1000 / total : 0);
-  });
-  lock.lock();
-  if (opened) return loaded(lock, e, std::move(*opened));
-  e.state = State::kUnloaded;
-  // Memory that others took meanwhile: one model of ours makes room, if there is one.
-  Entry* other = least_used(e);
-  if (opened.error().code != Code::kExhausted || other == nullptr)
-    return failed(lock, e, opened.error());
-  other->leaving = true;
-}
-
-void Models::loaded(Lock& lock, Entry& e, std::unique_ptr<RunningModel> model) {
-  const auto queue = static_cast<int32_t>(options_.settings->get().max_queue_depth);
-  e.hosted = std::make_shared<Hosted>(std::move(model), options_, queue);
-  e.hosted->api.draining = draining_;
-  e.state = State::kLoaded;
-  e.failure.clear();
-  e.used = Clock::now();
-  e.wanted = 0;
-  log_info("model_loaded", {{"model", e.name.name}, {"bytes", e.hosted->model->bytes()}});
-  answer_waiting(lock, e);
-}
-
-void Models::failed(Lock& lock, Entry& e, const Error& why) {
-  e.failure = why.message;
-  e.wanted = 0;
-  std::deque<Waiting> waiting;
-  waiting.swap(e.waiting);
-  const std::string name = e.name.name;
-  lock.unlock();
-  log_info("model_failed", {{"model", name}, {"why", why.message}});
-  refuse(waiting, {why.code == Code::kExhausted ? 503 : 500,
-                   cat("model: ", name, " could not be loaded: ", why.message), "model_load_failed",
-                   "model"});
-  lock.lock();
-}
-
-void Models::retire(Lock& lock, Entry& e) {
-  std::shared_ptr<Hosted> hosted = std::move(e.hosted);
-  e.state = State::kUnloading;
-  e.leaving = false;
-  lock.unlock();
-  hosted->service.stop();
-  Status sound = hosted->service.integrity();
-  hosted.reset();
-  lock.lock();
-  if (!sound && integrity_) integrity_ = std::move(sound);
-  e.state = State::kUnloaded;
-  if (!e.waiting.empty()) want(e);
-  log_info("model_unloaded", {{"model", e.name.name}, {"sleeps", e.sleeping}});
-}
-
 // ---- beginning and end
 
 Status Models::load_first(const std::string& name) {
@@ -423,6 +271,8 @@ void Models::drain() {
     for (const auto& e : entries_)
       if (e->hosted) e->hosted->api.draining = true;
     waiting = take_all_waiting();
+    for (const auto& w : watchers_) w->end();
+    watchers_.clear();
   }
   refuse(waiting, kShuttingDown);
 }

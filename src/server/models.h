@@ -77,7 +77,8 @@ class Models {
   bool many() const { return source_->many(); }
   // The listed name that `name` means; "" means the only one. kNotFound, with the names there are.
   Result<std::string> resolve(const std::string& name) const;
-  // Runs `handler` with the model, which is loaded first if `may_load`. REQUIRES: a listed name
+  // Runs `handler` with the model, which is loaded first if `may_load` and if options.autoload.
+  // REQUIRES: a listed name
   void dispatch(const std::string& name, ModelHandler handler, std::shared_ptr<Exchange> exchange,
                 bool may_load);
   // Orders, as the routes give them. They return at once.
@@ -87,6 +88,8 @@ class Models {
   void settings_changed();  // of options.settings
 
   std::vector<ModelState> states() const;
+  // Sends the state of every model, and then each change, until the watcher leaves or all ends.
+  void watch(std::shared_ptr<Exchange> watcher);
   // Calls `visit` for every loaded model; they stay loaded meanwhile.
   void each_loaded(const std::function<void(Api& api)>& visit);
 
@@ -97,9 +100,10 @@ class Models {
 
  private:
   struct Hosted {
-    explicit Hosted(std::unique_ptr<RunningModel> m, const ApiOptions& options, int32_t max_queue)
+    explicit Hosted(std::unique_ptr<RunningModel> m, const ApiOptions& options,
+                    const ServiceOptions& queue)
         : model(std::move(m)),
-          service(model->engine(), {max_queue}),
+          service(model->engine(), queue),
           api(model->served(), options, service) {}
     std::unique_ptr<RunningModel> model;
     Service service;
@@ -116,6 +120,7 @@ class Models {
     bool leaving = false;   // loaded, takes no new requests, goes when nobody holds it
     bool sleeping = false;  // unloaded because nobody asked
     std::string failure;
+    std::string told;  // the state that watchers know
     std::atomic<int> permille = 0;
     std::shared_ptr<Hosted> hosted;
     int32_t leases = 0;
@@ -130,8 +135,13 @@ class Models {
   // Whoever only looks does not keep a model from sleeping.
   std::shared_ptr<void> lease(Entry& e, bool looks);
   void want(Entry& e);
+  static const char* state_of(const Entry& e);
+  // With the lock: tells the watchers what is not as they know it.
+  void tell();
+  void tell(const Entry& e, std::string_view event);
 
-  // The loader's thread. All are called with the lock, which they may leave and take again.
+  // The loader's thread, in models_loader.cc. All are called with the lock, which they may leave
+  // and take again.
   using Lock = std::unique_lock<std::mutex>;
   void loop();
   bool work(Lock& lock);  // one thing that is to be done; false: nothing
@@ -158,6 +168,8 @@ class Models {
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<std::shared_ptr<Exchange>> watchers_;
+  const std::shared_ptr<Turns> turns_;  // of all engines, if there may be several
   uint64_t wanted_count_ = 0;
   bool draining_ = false, stop_ = false;
   Status integrity_ = Ok{};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/cat.h"
+#include "server/scored_tokens.h"
 
 namespace mlxcel::server {
 namespace {
@@ -57,7 +58,8 @@ class NativeWording final : public Wording {
                       {"id_slot", -1},
                       {"tokens_predicted", c.tokens.size()},
                       {"tokens_evaluated", a.prompt_tokens}};
-    if (options_.probabilities && !scored.empty()) o["completion_probabilities"] = scores(scored);
+    if (options_.probabilities && !scored.empty())
+      o["completion_probabilities"] = to_json(scored, tokenizer_, true);
     return o;
   }
 
@@ -103,28 +105,6 @@ class NativeWording final : public Wording {
             {"stream", w.stream}};
   }
 
-  json::object score(int32_t token, float logprob) const {
-    const std::string bytes = tokenizer_.is_special(token) ? std::string(tokenizer_.spelling(token))
-                                                           : tokenizer_.piece(token);
-    json::array numbers;
-    for (const char b : bytes) numbers.push_back(static_cast<uint8_t>(b));
-    return {{"id", token},
-            {"token", printable(bytes)},
-            {"bytes", std::move(numbers)},
-            {"logprob", json_logprob(logprob)}};
-  }
-  json::array scores(const std::vector<ScoredToken>& scored) const {
-    json::array all;
-    for (const ScoredToken& t : scored) {
-      json::object o = score(t.token, t.logprob);
-      json::array top;
-      for (const TokenLogprob& other : t.top) top.push_back(score(other.token, other.logprob));
-      o["top_logprobs"] = std::move(top);
-      all.push_back(std::move(o));
-    }
-    return all;
-  }
-
   // "a/b" is the field b of the object a, and comes out as b.
   json::object chosen(const json::object& all) const {
     json::object some;
@@ -148,26 +128,15 @@ class NativeWording final : public Wording {
   size_t sent_ = 0;  // tokens that an event carried
 };
 
-// What would change the answer and is not there; at these values it changes nothing.
 Status refuse_unsupported(const Fields& f) {
-  static constexpr std::pair<const char*, double> kNeutral[] = {
-      {"typical_p", 1}, {"top_n_sigma", -1},     {"xtc_probability", 0}, {"mirostat", 0},
-      {"n_keep", 0},    {"dynatemp_range", 0},   {"n_indent", 0},        {"n_cmpl", 1},
-      {"n", 1},         {"t_max_predict_ms", 0},
-  };
-  for (const auto& [name, neutral] : kNeutral) {
-    TRY(const auto v, f.number(name));
-    if (v && *v != neutral && !(std::string_view(name) == "t_max_predict_ms" && *v < 0))
-      return f.unsupported(name, cat("only ", neutral));
-  }
   for (const char* name : {"post_sampling_probs", "return_progress"}) {
     TRY(const auto v, f.boolean(name));
     if (v.value_or(false)) return f.unsupported(name, "only false");
   }
-  for (const char* name : {"lora", "image_data", "grammar_triggers"}) {
-    TRY(const json::array* v, f.array(name));
-    if (v != nullptr && !v->empty()) return f.unsupported(name, "only an empty list");
-  }
+  TRY(const auto answers, f.integer("n_cmpl", 1, 1 << 20));
+  TRY(const auto n, f.integer("n", 1, 1 << 20));
+  if (answers.value_or(1) != 1 || n.value_or(1) != 1)
+    return f.unsupported("n_cmpl", "only 1; /v1/completions gives several answers");
   return Ok{};
 }
 
@@ -198,11 +167,9 @@ Status run_native(Api& api, const std::shared_ptr<Exchange>& x, const json::obje
   TRY_OK(refuse_unsupported(f));
   TRY(Wishes wishes, read_wishes(body, api.model, api.options));
   TRY(NativeOptions options, read_options(f, wishes));
-  TRY(const auto cached, f.boolean("cache_prompt"));
   if (prompt.empty()) return f.wrong("prompt", "at least one token", json::value(""));
   wishes.sampling.stop_tokens = std::move(stop_tokens);
   GenerationPlan plan;
-  plan.prefix_cache = cached.value_or(true);
   plan.prompt_field = "prompt";
   plan.wording = std::make_unique<NativeWording>(chat, prompt, std::move(options));
   plan.prompts.push_back({std::move(prompt), ""});
@@ -215,14 +182,13 @@ Status run_native(Api& api, const std::shared_ptr<Exchange>& x, const json::obje
 }
 
 Result<std::vector<int32_t>> read_mixed_prompt(const Api& api, const json::value& prompt,
-                                               std::string_view name, bool special) {
+                                               std::string_view name, EncodeOptions how) {
   const json::array one = {prompt};
   const json::array& parts = prompt.is_array() ? prompt.get_array() : one;
   std::vector<int32_t> tokens;
-  bool first = special;
   for (const json::value& v : parts) {
     if (v.is_string()) {
-      TRY(const auto ids, api.model.chat->tokenizer->encode(v.get_string(), {first, true}));
+      TRY(const auto ids, api.model.chat->tokenizer->encode(v.get_string(), how));
       tokens.insert(tokens.end(), ids.begin(), ids.end());
     } else {
       const auto id = whole_number(v);
@@ -231,7 +197,7 @@ Result<std::vector<int32_t>> read_mixed_prompt(const Api& api, const json::value
                                          api.model.vocab - 1, ", found ", describe(v))};
       tokens.push_back(static_cast<int32_t>(*id));
     }
-    first = false;
+    how.add_special = false;
   }
   return tokens;
 }

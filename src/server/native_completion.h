@@ -11,8 +11,9 @@ namespace mlxcel::server {
 Status run_native(Api& api, const std::shared_ptr<Exchange>& exchange, const json::object& body,
                   std::vector<int32_t> prompt, std::vector<int32_t> stop_tokens = {});
 
-// "prompt": a text, token ids, or a list that mixes them. `special`: BOS where the model has one.
+// "prompt": a text, token ids, or a list that mixes them. `how` the texts are read; what is added
+// to one stands around the first part alone.
 Result<std::vector<int32_t>> read_mixed_prompt(const Api& api, const json::value& prompt,
-                                               std::string_view name, bool special);
+                                               std::string_view name, EncodeOptions how);
 
 }  // namespace mlxcel::server

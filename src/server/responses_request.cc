@@ -61,32 +61,12 @@ Status read_item(const json::value& item, const std::string& where, Turns& turns
   return Ok{};
 }
 
-// {"type": "function", "name", ...} -> {"type": "function", "function": {"name", ...}}
-Result<json::array> read_tools(const json::array& given) {
-  json::array tools;
-  for (size_t i = 0; i < given.size(); i++) {
-    const std::string where = cat("tools[", i, "]");
-    if (!given[i].is_object()) return expected(where, "an object", given[i]);
-    const Fields f(given[i].get_object(), where + ".");
-    TRY(const auto type, f.string("type"));
-    if (type != "function")
-      return f.unsupported(
-          "type", cat("expected function, found ", type ? describe(json::value(*type)) : "none"));
-    TRY_OK(required(f, "name"));
-    TRY_OK(f.object("parameters"));
-    json::object function = given[i].get_object();
-    function.erase("type"), function.erase("strict");
-    tools.push_back(function_tool(std::move(function)));
-  }
-  return tools;
-}
-
 Status read_calls(const Fields& f, const ChatModel& chat, Conversation& c) {
   TRY(const json::array* given, f.array("tools"));
   TRY(const auto parallel, f.boolean("parallel_tool_calls"));
   c.parallel_calls = parallel.value_or(true);
   if (given == nullptr || given->empty()) return Ok{};
-  TRY(json::array tools, read_tools(*given));
+  TRY(json::array tools, read_tools(*given, {"function", false, "parameters"}));
   TRY(const bool wanted, may_call(f, f.find("tool_choice")));
   return wanted ? set_tools(f, std::move(tools), chat, c) : Ok{};
 }
@@ -244,10 +224,7 @@ Result<ResponsesRequest> read_responses_request(const json::object& body, Api& a
   r.store = store.value_or(true), r.background = background.value_or(false);
   if (r.background && !r.store)
     return f.wrong("background", "false where nothing is stored", json::value(true));
-  TRY(const json::object* variables, f.object("chat_template_kwargs"));
-  if (variables != nullptr) r.conversation.request = *variables;
-  r.conversation.request.erase("tools");
-  r.conversation.request["add_generation_prompt"] = true;
+  TRY(r.conversation.request, read_variables(f, api.options));
   TRY_OK(read_history(f, api, owner, r));
   TRY_OK(read_messages(f, r));
   TRY_OK(read_calls(f, chat, r.conversation));

@@ -35,7 +35,9 @@ class ResponsesWording final : public Wording {
     status_ = request_.background ? "queued" : "in_progress";
     const json::object response = object(a);
     if (request_.store) {
-      StoredResponse kept{response, {}, request_.background, true, a.abandon};
+      StoredResponse kept{
+          response, request_.messages, request_.messages.size(), request_.background,
+          true,     a.abandon};
       const size_t bytes = bytes_of(kept);
       stores_.responses.put(a.id, owner_, std::move(kept), bytes, Clock::now());
     }

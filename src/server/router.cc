@@ -23,13 +23,22 @@ std::string digest(std::string_view key) {
   return d;
 }
 
-// "/v1/models/{model}" is every path that begins so, "/v1/responses/{id}/cancel" also ends so.
+// "/v1/responses/{id}/cancel" is "/v1/responses/x/cancel"; a value has no slash, but that of
+// {model}.
 bool matches(const Route& route, std::string_view path) {
   const size_t open = route.path.find('{');
   if (open == std::string_view::npos) return route.path == path;
   const std::string_view end = route.path.substr(route.path.find('}') + 1);
-  return path.size() > open + end.size() && path.starts_with(route.path.substr(0, open)) &&
-         path.ends_with(end);
+  if (path.size() <= open + end.size() || !path.starts_with(route.path.substr(0, open)) ||
+      !path.ends_with(end))
+    return false;
+  const std::string_view value = path.substr(open, path.size() - open - end.size());
+  return route.path.ends_with("{model}") || value.find('/') == std::string_view::npos;
+}
+
+bool is_page(const Route& r) {
+  const auto* run = std::get_if<ServerHandler>(&r.run);
+  return run != nullptr && *run == web;
 }
 
 // "Bearer KEY", or the header that Anthropic's clients send.
@@ -41,20 +50,6 @@ std::string_view given_key(const HttpRequest& r) {
 
 // What a page may send, if it does not say what it wants to.
 constexpr char kAskedHeaders[] = "Authorization, Content-Type, X-Request-Id, X-Conversation-Id";
-
-const Route* find_route(std::string_view path, std::string_view method) {
-  if (method == "HEAD") method = "GET";
-  for (const Route& r : routes())
-    if (r.method == method && matches(r, path)) return &r;
-  return nullptr;
-}
-
-std::string methods_of(std::string_view path) {
-  std::string methods;
-  for (const Route& r : routes())
-    if (matches(r, path)) methods += cat(methods.empty() ? "" : ", ", r.method);
-  return methods;
-}
 
 bool is_conversation(std::string_view id) {
   constexpr size_t kLongest = 128;
@@ -113,6 +108,32 @@ void Router::set_keys(const std::vector<std::string>& keys) {
   key_digests_ = std::move(digests);
 }
 
+// Without the prefix, "" if that is not there; and with "/v1" where only so there is a route:
+// "/chat/completions" is "/v1/chat/completions", but "/completions" has a route of its own.
+std::string Router::route_path(const std::string& path) const {
+  const std::string& prefix = options_.prefix;
+  if (!path.starts_with(prefix)) return "";
+  std::string rest = path.substr(prefix.size());
+  if (!methods_of(rest).empty()) return rest;
+  std::string longer = cat("/v1", rest);
+  return methods_of(longer).empty() ? rest : longer;
+}
+
+const Route* Router::find_route(std::string_view path, std::string_view method) const {
+  if (method == "HEAD") method = "GET";
+  for (const Route& r : routes())
+    if (r.method == method && matches(r, path) && (options_.page || !is_page(r))) return &r;
+  return nullptr;
+}
+
+std::string Router::methods_of(std::string_view path) const {
+  std::string methods;
+  for (const Route& r : routes())
+    if (matches(r, path) && (options_.page || !is_page(r)))
+      methods += cat(methods.empty() ? "" : ", ", r.method);
+  return methods;
+}
+
 std::string Router::owner(const HttpRequest& r) const {
   const std::lock_guard lock(keys_mutex_);
   return key_digests_.empty() ? "" : digest(given_key(r));
@@ -161,6 +182,7 @@ Headers Router::common_headers(const HttpRequest& r) const {
 
 std::optional<HttpResponse> Router::admit(HttpRequest& r) const {
   r.owner = owner(r);
+  r.path = route_path(r.path);
   std::optional<HttpResponse> refusal;
   const bool preflight = r.method == "OPTIONS" && !methods_of(r.path).empty();
   const Route* route = find_route(r.path, r.method);

@@ -21,6 +21,8 @@ struct RouterOptions {
   std::string cors_origins = "localhost";
   bool local = true;  // only this machine reaches the port
   std::string version;
+  std::string prefix;  // before every path: "/llm"; "" for none
+  bool page = true;    // there is a page for people
 };
 
 class Router {
@@ -34,8 +36,8 @@ class Router {
   Streams streams;
 
   const std::string& version() const { return options_.version; }
-  // What refuses a request by its head: an origin that may not ask, a missing key. Sets its owner:
-  // a digest of its key, "" where no key is asked for.
+  // What refuses a request by its head: an origin that may not ask, a missing key. Sets its owner
+  // (a digest of its key, "" where no key is asked for), and its path to the one that routes have.
   std::optional<HttpResponse> admit(HttpRequest& head) const;
   // Answers one request that was admitted.
   void handle(std::shared_ptr<Exchange> exchange);
@@ -45,6 +47,9 @@ class Router {
   bool may_change() const;
 
  private:
+  std::string route_path(const std::string& path) const;
+  const Route* find_route(std::string_view path, std::string_view method) const;
+  std::string methods_of(std::string_view path) const;
   std::string owner(const HttpRequest& request) const;
   bool authorized(const HttpRequest& request) const;
   std::string allowed_origin(const HttpRequest& request) const;

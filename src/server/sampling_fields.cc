@@ -28,7 +28,10 @@ Status read_repetition(const Fields& f, SamplingParams& p) {
   if (v != nullptr)
     TRY_OK(read_float(f, v == f.find("repeat_penalty") ? "repeat_penalty" : "repetition_penalty",
                       p.repetition_penalty));
-  return read_int(f, "repeat_last_n", -1, p.repeat_last_n);
+  TRY(v, f.either("repeat_last_n", "repetition_context_size"));
+  if (v == nullptr) return Ok{};
+  return read_int(f, v == f.find("repeat_last_n") ? "repeat_last_n" : "repetition_context_size", -1,
+                  p.repeat_last_n);
 }
 
 // At most so many texts of at most so many bytes: what is kept for each is many times as large.
@@ -107,6 +110,24 @@ Status read_length_and_seed(const Fields& f, std::string_view name, Wishes& w) {
   return Ok{};
 }
 
+// What would change the answer and is not here; at these values it changes nothing.
+Status refuse_samplers(const Fields& f) {
+  static constexpr std::pair<const char*, double> kNeutral[] = {
+      {"typical_p", 1}, {"top_n_sigma", -1},   {"xtc_probability", 0}, {"mirostat", 0},
+      {"n_keep", 0},    {"dynatemp_range", 0}, {"n_indent", 0},        {"t_max_predict_ms", 0},
+  };
+  for (const auto& [name, neutral] : kNeutral) {
+    TRY(const auto v, f.number(name));
+    if (v && *v != neutral && !(std::string_view(name) == "t_max_predict_ms" && *v < 0))
+      return f.unsupported(name, cat("only ", neutral));
+  }
+  for (const char* name : {"lora", "image_data", "grammar_triggers"}) {
+    TRY(const json::array* v, f.array(name));
+    if (v != nullptr && !v->empty()) return f.unsupported(name, "only an empty list");
+  }
+  return Ok{};
+}
+
 // What is understood and not done, so that nobody takes free text for what they asked.
 Status refuse_unsupported(const Fields& f) {
   constexpr std::string_view kLater = "constrained output is not supported yet";
@@ -122,7 +143,7 @@ Status refuse_unsupported(const Fields& f) {
     if (v != nullptr && !(v->is_string() && v->get_string().empty()))
       return f.unsupported(name, kLater);
   }
-  return Ok{};
+  return refuse_samplers(f);
 }
 
 }  // namespace
@@ -160,6 +181,8 @@ Result<Wishes> read_wishes(const json::object& body, const ServedModel& model,
   }
   TRY(const auto time, f.integer("timeout_ms", 1, kMostInt32));
   w.time = std::chrono::milliseconds(time.value_or(0));
+  TRY(const auto cached, f.boolean("cache_prompt"));
+  w.prefix_cache = cached.value_or(true);
   return w;
 }
 

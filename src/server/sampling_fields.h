@@ -15,6 +15,7 @@ struct Wishes {
   int32_t choices = 1;  // n
   bool stream = false, include_usage = false;
   bool logprobs = false;
+  bool prefix_cache = true;           // the prompt may share what others left there
   std::chrono::milliseconds time{0};  // 0: the server's
 };
 

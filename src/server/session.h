@@ -45,7 +45,30 @@ struct SessionContext {
   std::atomic<bool> draining = false;
   std::atomic<int> connections = 0;
   std::atomic<uint64_t> requests = 0;
-  uint64_t salt = 0;  // of request ids
+  std::atomic<uint64_t> body_bytes = 0;  // of long bodies that are read or answered now
+  uint64_t salt = 0;                     // of request ids
+};
+
+// What one request's body takes of the bytes that all may take; short ones are not counted, so that
+// those who send long ones stop nobody else.
+class BodyShare {
+ public:
+  explicit BodyShare(SessionContext& context) : context_(context) {}
+  BodyShare(const BodyShare&) = delete;
+  ~BodyShare() { context_.body_bytes -= held_; }
+
+  // The body has so many bytes now; false if that is too much.
+  bool grow(uint64_t bytes) {
+    constexpr uint64_t kShort = 64 << 10;
+    if (bytes <= kShort) return true;
+    const uint64_t all = context_.body_bytes += bytes - held_;
+    held_ = bytes;
+    return all <= std::max(context_.options.all_bodies_bytes, context_.options.body_bytes);
+  }
+
+ private:
+  SessionContext& context_;
+  uint64_t held_ = 0;
 };
 
 using Parser = http::request_parser<http::string_body>;
@@ -164,7 +187,8 @@ class Session : public AnySession, public std::enable_shared_from_this<Session<S
         co_return false;
       }
     }
-    if (!ec && !parser.is_done()) ec = co_await read_body(parser);
+    BodyShare share(*context_);
+    if (!ec && !parser.is_done()) ec = co_await read_body(parser, share);
     if (ec) {
       const int status = timed_out_ ? 408 : status_of(ec);
       const std::string message = timed_out_ ? "took too long" : ec.message();
@@ -178,12 +202,15 @@ class Session : public AnySession, public std::enable_shared_from_this<Session<S
     co_return on && exchange->request.keep_alive;
   }
 
-  asio::awaitable<error_code> read_body(Parser& parser) {
+  asio::awaitable<error_code> read_body(Parser& parser, BodyShare& share) {
     error_code ec;
     arm(context_->options.body_time);
     if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue"))
       co_await asio::async_write(stream_, asio::buffer(kContinue), into(ec));
-    if (!ec) co_await http::async_read(stream_, buffer_, parser, into(ec));
+    while (!ec && !parser.is_done()) {
+      co_await http::async_read_some(stream_, buffer_, parser, into(ec));
+      if (!ec && !share.grow(parser.get().body().size())) ec = asio::error::no_buffer_space;
+    }
     disarm();
     co_return ec;
   }

@@ -30,6 +30,10 @@ const Setting kSettings[] = {
     {"top_p", &Values::top_p, 0, 1, "Of requests that name none"},
     {"min_p", &Values::min_p, 0, 1, "Of requests that name none"},
     {"repetition_penalty", &Values::repetition_penalty, 0.01, 100, "Of requests that name none"},
+    {"presence_penalty", &Values::presence_penalty, -2, 2, "Of requests that name none"},
+    {"frequency_penalty", &Values::frequency_penalty, -2, 2, "Of requests that name none"},
+    {"repeat_last_n", &Values::repeat_last_n, -1, kMostInt32,
+     "How far back repetition_penalty looks; -1: everything"},
     {"top_k", &Values::top_k, 0, kMostInt32, "Of requests that name none; 0: all tokens"},
     {"max_tokens", &Values::max_tokens, -1, kMostInt32, "Of requests that name none; -1: no limit"},
     {"request_timeout", &Values::request_timeout, 1, 1 << 24, "Seconds after which a request ends"},
@@ -76,6 +80,9 @@ void SettingValues::apply(SamplingParams& p) const {
   if (top_p) p.top_p = static_cast<float>(*top_p);
   if (min_p) p.min_p = static_cast<float>(*min_p);
   if (repetition_penalty) p.repetition_penalty = static_cast<float>(*repetition_penalty);
+  if (presence_penalty) p.presence_penalty = static_cast<float>(*presence_penalty);
+  if (frequency_penalty) p.frequency_penalty = static_cast<float>(*frequency_penalty);
+  if (repeat_last_n) p.repeat_last_n = static_cast<int32_t>(*repeat_last_n);
   if (top_k) p.top_k = static_cast<int32_t>(*top_k);
   if (max_tokens) p.max_tokens = *max_tokens;
 }

@@ -16,7 +16,8 @@ namespace mlxcel::server {
 struct SettingValues {
   // Of requests that do not say; none: generation_config.json's, then OpenAI's.
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
-  std::optional<int64_t> top_k, max_tokens;
+  std::optional<double> presence_penalty, frequency_penalty;
+  std::optional<int64_t> top_k, repeat_last_n, max_tokens;
   int64_t request_timeout = 600;  // seconds; then a request ends, wherever it is
   int64_t max_queue_depth = 32;   // requests that may wait, of each model
   int64_t models_max = 4;         // loaded at once; 0: any number

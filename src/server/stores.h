@@ -11,6 +11,7 @@ namespace mlxcel::server {
 struct StoredResponse {
   json::object response;  // as GET gives it
   json::array messages;   // the conversation up to and with its answer, without instructions
+  size_t asked = 0;       // so many of them are not the answer
   bool background = false, running = true;
   std::function<void()> abandon;  // while it runs
 };

@@ -269,6 +269,15 @@ class Streams(WithServer):
             self.assertTrue(self.server.until(idle))
             self.assertIn(cancelled(), (before, before + 1))  # it may have ended by itself
 
+    def test_a_stalled_reader_is_dropped(self):
+        before = self.server.stats()["mlxcel_requests_cancelled_total"]
+        with self.server.connect() as s:
+            s.sendall(http_request("/v1/chat/completions", {
+                "messages": [{"role": "user", "content": "forever"}], "stream": True, "n": 16, "logprobs": True,
+                "top_logprobs": 20, "ignore_eos": True}))
+            self.assertTrue(s.recv(100).startswith(b"HTTP/1.1 200"))
+            self.assertTrue(self.server.until(lambda m: m["mlxcel_requests_cancelled_total"] == before + 16, 240))
+
     def test_what_is_refused(self):
         list(self.ask("count", "kept"))
         for path, status in (("conv_id=none", 404), ("", 404), ("conv_id=kept&from=1000", 400), ("conv_id=kept&from=-1", 400),

@@ -31,9 +31,6 @@ class Responses(WithServer):
     def model(cls):
         return model()
 
-    def setUp(self):
-        self.api = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0)
-
     def ask(self, text, **more):
         return self.api.responses.create(model="", input=text, temperature=0, **more)
 
@@ -136,6 +133,28 @@ class Responses(WithServer):
         streamed = [e for e in self.ask("eot", stream=True)][-1].response
         self.assertEqual(self.api.responses.retrieve(streamed.id).model_dump(), streamed.model_dump())
 
+    def test_input_items(self):
+        call = self.ask("call", tools=FUNCTIONS)
+        r = self.ask([{"type": "function_call_output", "call_id": call.output[1].call_id, "output": "rain"},
+                      {"role": "user", "content": [{"type": "input_text", "text": "city"}]}],
+                     previous_response_id=call.id, instructions="Be brief.")
+        items = [i.model_dump() for i in self.api.responses.input_items.list(r.id, order="asc", limit=2)]  # three pages
+        self.assertEqual([i["type"] for i in items], ["message", "message", "function_call", "function_call_output", "message"])
+        self.assertEqual([i["content"][0]["text"] for i in items if "content" in i and i["content"]],
+                         ["call", "Let me look.", "city"])
+        self.assertEqual(json.loads(items[2]["arguments"]), {"city": "Oslo", "days": 3})
+        self.assertEqual((items[3]["call_id"], items[3]["output"]), (items[2]["call_id"], "rain"))
+        last = self.api.responses.input_items.list(r.id, limit=1)
+        self.assertEqual(([i.id for i in last.data], last.has_more), ([items[-1]["id"]], True))
+        # What is listed is what was read: it may be sent again.
+        again = self.ask([{k: v for k, v in i.items() if k not in ("id", "status")} for i in items], instructions="Be brief.")
+        self.assertEqual((again.output_text, again.usage.input_tokens), (r.output_text, r.usage.input_tokens))
+        for query in ("limit=0", "limit=101", "limit=x", "order=up", "after=none"):
+            self.assertEqual(self.server.call(f"/v1/responses/{r.id}/input_items?{query}")[0], 400, query)
+        self.assertEqual(self.server.call("/v1/responses/none/input_items")[0], 404)
+        self.assertEqual(self.server.call(f"/v1/responses/{r.id}/other")[0], 404)
+        self.assertEqual(self.server.call(f"/v1/responses/{r.id}/cancel", method="GET")[0], 405)
+
     def test_conversations(self):
         c = self.api.conversations.create(items=[{"role": "user", "content": "hello"}], metadata={"k": "v"})
         self.assertEqual(self.api.conversations.retrieve(c.id).metadata, {"k": "v"})
@@ -143,6 +162,10 @@ class Responses(WithServer):
         second = self.ask("eot", conversation={"id": c.id})
         self.assertEqual(second.conversation.id, c.id)
         self.assertGreater(second.usage.input_tokens, first.usage.input_tokens + 3)
+        said = [i.content[0].text for i in self.api.conversations.items.list(c.id, order="asc", limit=1)]
+        self.assertEqual(said, ["hello", "city", " in Oslo", "eot", "first"])
+        self.assertEqual(self.api.conversations.update(c.id, metadata={"k": "w"}).metadata, {"k": "w"})
+        self.assertEqual(self.api.conversations.retrieve(c.id).metadata, {"k": "w"})
         self.assertRaises(openai.BadRequestError, self.ask, "x", conversation=c.id, previous_response_id=first.id)
         self.assertTrue(self.api.conversations.delete(c.id).deleted)
         for call in (lambda: self.api.conversations.retrieve(c.id), lambda: self.ask("x", conversation=c.id),
@@ -222,13 +245,14 @@ class Keys(WithServer):
         return model()
 
     def test_ids_of_another_key_are_unknown(self):
-        mine, theirs = [openai.OpenAI(base_url=self.server.url + "/v1", api_key=k, max_retries=0)
-                        for k in ("mine", "theirs")]
+        mine, theirs = self.server.openai("mine"), self.server.openai("theirs")
         r = mine.responses.create(model="", input="city", temperature=0)
         c = mine.conversations.create()
         for call in (lambda: theirs.responses.retrieve(r.id), lambda: theirs.responses.cancel(r.id),
                      lambda: theirs.responses.delete(r.id), lambda: theirs.conversations.retrieve(c.id),
-                     lambda: theirs.conversations.delete(c.id),
+                     lambda: theirs.conversations.delete(c.id), lambda: theirs.responses.input_items.list(r.id),
+                     lambda: theirs.conversations.items.list(c.id),
+                     lambda: theirs.conversations.update(c.id, metadata={}),
                      lambda: theirs.responses.create(model="", input="x", previous_response_id=r.id),
                      lambda: theirs.responses.create(model="", input="x", conversation=c.id),
                      lambda: theirs.responses.input_tokens.count(model="", input="x", previous_response_id=r.id)):
@@ -379,7 +403,7 @@ class SystemTurns(WithServer):
         m = anthropic.Anthropic(base_url=self.server.url, api_key="none").messages.create(
             model="", max_tokens=9, system="a", messages=messages[1:], extra_body={"temperature": 0})
         self.assertEqual(m.content[0].text, " in Oslo")
-        r = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none").responses.create(
+        r = self.api.responses.create(
             model="", instructions="a", input=messages[1:], temperature=0)
         self.assertEqual(r.output_text, " in Oslo")
 
@@ -470,7 +494,7 @@ class DefaultModel(WithServer):
     def test_the_three_protocols_and_the_plain_one_agree(self):
         ask = {"messages": [{"role": "user", "content": "Name three colours."}], "max_tokens": 24, "temperature": 0}
         chat = self.server.call("/v1/chat/completions", ask)[2]["choices"][0]["message"]["content"]
-        r = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none").responses.create(
+        r = self.api.responses.create(
             model="", input="Name three colours.", max_output_tokens=24, temperature=0)
         m = anthropic.Anthropic(base_url=self.server.url, api_key="none").messages.create(
             model="", max_tokens=24, messages=ask["messages"], extra_body={"temperature": 0})
@@ -481,7 +505,7 @@ class DefaultModel(WithServer):
         self.assertEqual((status, a["error"]["code"]), (400, "not_supported"))
 
     def test_what_runs_in_the_background_is_cancelled(self):
-        api = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0)
+        api = self.api
         long = {"model": "", "input": "Tell me a story.", "max_output_tokens": 8000, "extra_body": {"ignore_eos": True}}
         r = api.responses.create(**long, background=True)
         self.assertRaises(openai.BadRequestError, api.responses.create, model="", input="x",

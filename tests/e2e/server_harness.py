@@ -1,4 +1,5 @@
 """What the tests of the server share: the program on a free port, and plain HTTP."""
+import functools
 import json
 import os
 import pathlib
@@ -82,6 +83,16 @@ class Server:
                 elif name == "data":
                     yield number, value if value == "[DONE]" else json.loads(value)
 
+    def openai(self, key="none", **more):
+        import openai  # of tests/e2e/requirements.txt, which not every user of this file has
+        return openai.OpenAI(base_url=self.url + "/v1", api_key=key, max_retries=0, **more)
+
+    def routes(self, headers=None, endless=False):
+        """(METHOD, path) of all that /openapi.json lists; those whose answer has no end only if asked for."""
+        paths = self.call("/openapi.json", headers=headers)[2]["paths"]
+        return [(method.upper(), path) for path, methods in paths.items() for method, r in methods.items()
+                if endless or "text/event-stream" not in r["responses"]["200"].get("content", {})]
+
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
@@ -124,6 +135,10 @@ class WithServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server(cls.model(), *cls.flags)
+
+    @functools.cached_property
+    def api(self):
+        return self.server.openai()
 
     @classmethod
     def tearDownClass(cls):

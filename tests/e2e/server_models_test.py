@@ -128,6 +128,26 @@ class Many(WithModels):
         self.assertEqual(self.server.call("/props?model=beta")[2]["model_alias"], "beta")
         self.assertIn('model="beta"', self.server.call("/metrics")[2])
 
+    def test_changes_are_told(self):
+        self.said("alpha")
+        events = self.server.stream("/models/sse", None, {"Authorization": "Bearer k"})
+        first = [next(events)[1] for _ in self.states()]
+        self.assertEqual({e["model"] for e in first}, set(self.states()))
+        self.assertEqual({(e["event"], e["data"]["status"]) for e in first if e["model"] == "alpha"},
+                         {("model_status", "loaded")})
+        self.server.call("/models/unload", {"model": "alpha"})
+        self.wait_for(lambda: self.states()["alpha"]["status"]["value"] == "unloaded")
+        self.said("alpha")
+        self.ask("broken")
+        seen, failed = [], False
+        while not failed:
+            e = next(events)[1]
+            failed = e["data"].get("failed", False)
+            if e["model"] == "alpha" and e["event"] == "status_change":
+                seen.append(e["data"]["status"])
+        self.assertEqual(seen, ["unloading", "unloaded", "loading", "loaded"])
+        events.close()
+
     def test_what_cannot_be_loaded(self):
         for _ in "ab":  # and is tried again
             status, _, a = self.ask("broken")
@@ -170,6 +190,17 @@ class Sleep(WithModels):
             self.server.call("/metrics")  # looking wakes nobody
             self.assertEqual(self.loaded(), set())
         self.assertEqual(self.server.call("/v1/settings", {"sleep_idle_seconds": -1}, method="PATCH")[0], 200)
+
+
+class Ordered(WithModels):
+    more = ["--no-models-autoload"]
+
+    def test_models_are_loaded_by_order_alone(self):
+        status, _, a = self.ask("beta")
+        self.assertEqual((status, a["error"]["code"]), (400, "model_not_loaded"))
+        self.server.call("/models/load", {"model": "beta"})
+        self.assertEqual(self.said("beta"), "I am beta.")  # waits, if it must
+        self.assertEqual(self.ask("alpha")[0], 400)
 
 
 class One(WithServer):
@@ -311,7 +342,7 @@ class NobodyStalls(unittest.TestCase):
 
 if __name__ == "__main__":
     if SECONDS:
-        for case in (Many, Sleep, One, Queue, NobodyStalls):
+        for case in (Many, Sleep, Ordered, One, Queue, NobodyStalls):
             del globals()[case.__name__]
         sys.argv = sys.argv[:sys.argv.index("--seconds")]
     main()

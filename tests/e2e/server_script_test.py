@@ -3,13 +3,11 @@
 
   server_script_test.py BIN_FOLDER
 
-Rows P01, P03, P05, P07, L01, L05, L07, S01, S03 and S05 of the cases that went wrong elsewhere, over HTTP.
+Rows P01, P03, P05, P07, P09, L01, L05, L07, S01, S03 and S05 of the cases that went wrong elsewhere, over HTTP.
 """
 import json
 import math
 import tempfile
-
-import openai
 
 from scripted_model import Scripted
 from server_harness import WithServer, main
@@ -57,9 +55,6 @@ class Scripts(WithServer):
     @classmethod
     def model(cls):
         return model()
-
-    def setUp(self):
-        self.api = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0)
 
     def both(self, name, **more):
         """The message and finish reason of an answer; its stream must say the same."""
@@ -248,8 +243,37 @@ class Marks(Scripts):
         self.assertEqual(self.both("plain")[0].content, "alpha")
 
 
+class Harmony(Scripts):
+    """gpt-oss's channels: reasoning and an answer, a call whose recipient stands before the channel, a header that is wrong."""
+    flags = ["--parallel", 4, "-c", 1024, "--tool-parser", "harmony"]
+
+    @classmethod
+    def model(cls):
+        s = Scripted(tempfile.mkdtemp(), end_ids=("<|return|>", "<|call|>"))
+        s.script("final", ["<|chan", "nel|>analysis<|mes", "sage|>hm<|e", "nd|><|start|>assistant<|channel|>fi",
+                           "nal<|message|>fo", "ur"], end="<|return|>")
+        s.script("recipient", ["<|channel|>analysis<|message|>h", "m<|end|><|start|>assist",
+                               "ant to=functions.time<|channel|>comm", "entary <|constrain|>json<|message|>{\"c\"",
+                               ":1}"], end="<|call|>")
+        s.script("odd", ["<|channel|>comment", "ary??<|message|>x"], end="<|return|>")
+        s.script("between", ["<|channel|>analysis<|message|>y<|end|>", " stray ", "<|start|>assistant<|channel|>final<|message|>z"],
+                 end="<|return|>")
+        return s.write()
+
+    def test_channels(self):
+        m, reason = self.both("final")
+        self.assertEqual((m.reasoning_content, m.content, reason), ("hm", "four", "stop"))
+        m, reason = self.both("recipient", tools=TOOLS)
+        self.assertEqual((m.reasoning_content, m.content, reason), ("hm", None, "tool_calls"))
+        self.assertEqual((m.tool_calls[0].function.name, json.loads(m.tool_calls[0].function.arguments)), ("time", {"c": 1}))
+        for name in ("odd", "between"):
+            m, reason = self.both(name)
+            self.assertNotIn("<|", f"{getattr(m, 'reasoning_content', '')}{m.content}")
+
+
 for name in [n for n in vars(Scripts) if n.startswith("test_")]:
     setattr(Marks, name, None)
+    setattr(Harmony, name, None)
 
 
 class Raw(WithServer):

@@ -4,8 +4,10 @@
   server_test.py BIN_FOLDER
 """
 import concurrent.futures
+import contextlib
 import json
 import pathlib
+import selectors
 import signal
 import socket
 import ssl
@@ -26,10 +28,7 @@ MODEL = default_model()
 class OpenAi(WithServer):
     flags = ["--parallel", 4, "-a", "small"]
 
-    def setUp(self):
-        self.api = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0)
-        self.ask = {"model": "small", "messages": [{"role": "user", "content": "Name three colours."}],
-                    "max_tokens": 24}
+    ask = {"model": "small", "messages": [{"role": "user", "content": "Name three colours."}], "max_tokens": 24}
 
     def test_models(self):
         self.assertIn("small", [m.id for m in self.api.models.list()])
@@ -151,6 +150,11 @@ class OpenAi(WithServer):
                 ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "not supported yet"),
                 ({"model": "../../etc/passwd"}, openai.NotFoundError, "model"),
                 ({"messages": []}, openai.BadRequestError, "messages"),
+                ({"messages": [{"role": "user", "content": [
+                    {"type": "text", "text": "What is this?"},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}}]}]},
+                 openai.BadRequestError, "messages[0].content[1].type"),
+                ({"extra_body": {"typical_p": 0.5}}, openai.BadRequestError, "typical_p"),
                 ({"messages": [{"role": "user", "content": "word " * 9000}]}, openai.BadRequestError, "8192")):
             for stream in (False, True):
                 with self.assertRaises(error) as caught:
@@ -209,19 +213,63 @@ class Routes(WithServer):
 
     def test_every_route_answers(self):
         key = {"Authorization": "Bearer right", "X-Request-Id": "mine-1"}
-        paths = self.server.call("/openapi.json", headers=key)[2]["paths"]
-        for path, methods in paths.items():
-            for method in methods:
-                status, head, a = self.server.call(path, headers=key, method=method.upper(),
-                                                   body={} if method in ("post", "patch") else None)
-                self.assertIn(status, (200, 400, 404), path)
-                if status == 404:
-                    self.assertNotEqual(a["error"]["code"], "unknown_url", path)
-                self.assertEqual(head["X-Request-Id"], "mine-1")
+        for method, path in self.server.routes(key):
+            status, head, a = self.server.call(path, headers=key, method=method,
+                                               body={} if method in ("POST", "PATCH") else None)
+            self.assertIn(status, (200, 400, 404), path)
+            if status == 404:
+                self.assertNotEqual(a["error"]["code"], "unknown_url", path)
+            self.assertEqual(head["X-Request-Id"], "mine-1")
         self.assertEqual(self.server.call("/v1/models", headers=key, method="DELETE")[0], 405)
         self.assertEqual(self.server.call("/no", headers=key)[0], 404)
-        self.assertEqual(len(self.server.call("/slots", headers=key)[2]), 2)
+        self.assertEqual(len(self.server.call("/slots?fail_on_no_slot=1", headers=key)[2]), 2)
         self.assertIn("llamacpp:tokens_predicted_total", self.server.call("/metrics", headers=key)[2])
+
+    def test_those_without_an_end_begin(self):
+        key = {"Authorization": "Bearer right"}
+        endless = set(self.server.routes(key, endless=True)) - set(self.server.routes(key))
+        self.assertEqual(endless, {("GET", "/models/sse")})
+        events = self.server.stream("/models/sse", None, key)
+        first = next(events)[1]
+        self.assertEqual((first["event"], first["data"]["status"]), ("model_status", "loaded"))
+        events.close()
+
+
+class Names(WithServer):
+    """Paths as others spell them, and those behind a proxy."""
+    flags = ["--api-prefix", "/llm", "--no-webui", "--chat-template-kwargs", json.dumps({"city": "Oslo"}), "--reuse-port"]
+
+    @classmethod
+    def model(cls):
+        return scripted_model()
+
+    def test_paths(self):
+        ask = {"messages": [{"role": "user", "content": "city"}], "temperature": 0}
+        call = self.server.call
+        for path in ("/llm/v1/chat/completions", "/llm/chat/completions"):
+            self.assertEqual(call(path, ask)[2]["choices"][0]["message"]["content"], " in Oslo")
+        self.assertEqual(call("/llm/v1/responses/input_tokens", {"input": "city"})[2]["input_tokens"],
+                         call("/llm/chat/completions/input_tokens", ask)[2]["input_tokens"])
+        self.assertIn("content", call("/llm/completions", {"prompt": "x", "n_predict": 1})[2])  # llama.cpp's, not OpenAI's
+        for path in ("/v1/chat/completions", "/chat/completions", "/llm", "/llmv1/models", "/llm/", "/llm/web/app.js"):
+            self.assertEqual(call(path, ask)[0], 404, path)
+        self.assertEqual(call("/llm/v1/health")[0], 200)
+
+    def test_a_cache_that_is_emptied_or_not_asked(self):
+        def cached(**more):
+            return self.server.call("/llm/v1/completions", {"prompt": "x" * 200, "max_tokens": 1, **more})[2]["usage"][
+                "prompt_tokens_details"]["cached_tokens"]
+        self.server.call("/llm/v1/cache/reset", {})
+        self.assertEqual((cached(), cached() > 0, cached(cache_prompt=False)), (0, True, 0))
+        stats = self.server.call("/llm/v1/cache/stats")[2]
+        self.assertEqual((stats["lookups"] > stats["hits"] > 0, stats["bytes"]), (True, stats["nodes"] * stats["page_bytes"]))
+        self.assertEqual(self.server.call("/llm/v1/cache/reset", {})[2], {"success": True, "nodes_freed": stats["nodes"]})
+        self.assertEqual(cached(), 0)
+
+    def test_tokens_and_texts_mixed(self):
+        def tokens(content):
+            return self.server.call("/llm/tokenize", {"content": content})[2]["tokens"]
+        self.assertEqual(tokens(["ab", 7, "c"]), tokens("ab") + [7] + tokens("c"))
 
 
 class Faults(WithServer):
@@ -264,6 +312,24 @@ class Faults(WithServer):
         with self.server.connect() as s:
             s.sendall(b"GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             self.assertTrue(read_all(s).startswith(b"HTTP/1.1 404"))
+
+    def test_long_bodies_are_bounded_together(self):
+        long = 14 << 20
+        head = f"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: {long + 1000}\r\n\r\n".encode()
+        with contextlib.ExitStack() as open_ones, selectors.DefaultSelector() as answered:
+            for _ in range(20):  # 280 MiB, of at most 256
+                s = open_ones.enter_context(self.server.connect())
+                answered.register(s, selectors.EVENT_READ)
+                with contextlib.suppress(OSError):
+                    s.sendall(head + b"x" * long)
+            first = answered.select(60)
+            self.assertTrue(first)
+            self.assertTrue(first[0][0].fileobj.recv(100).startswith(b"HTTP/1.1 503"))
+            self.assertEqual(self.server.call("/tokenize", {"content": "short ones are read"})[0], 200)
+        end = time.time() + 60
+        while self.server.call("/tokenize", {"content": 0.5, "x": "x" * long})[0] != 400:  # once the others are gone
+            self.assertLess(time.time(), end)
+            time.sleep(0.1)
 
     def test_two_lengths_are_refused(self):
         for extra in (b"Transfer-Encoding: chunked\r\n", b"Content-Length: 6\r\n"):
@@ -473,8 +539,7 @@ class Transports(unittest.TestCase):
                             "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
             server = Server(MODEL, "--ssl-cert-file", certificate, "--ssl-key-file", key, "-c", 512)
             context = ssl.create_default_context(cafile=certificate)
-            api = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0,
-                                http_client=openai.DefaultHttpxClient(verify=context))
+            api = server.openai(http_client=openai.DefaultHttpxClient(verify=context))
             a = api.completions.create(model="", prompt="The capital of France is", max_tokens=6, temperature=0)
             self.assertIn("Paris", a.choices[0].text)
             with socket.create_connection(("127.0.0.1", server.port)) as plain:  # no TLS: dropped, harms nobody
@@ -494,6 +559,7 @@ class Schema(WithServer):
     def test_no_request_that_the_description_allows_gets_a_5xx(self):
         tool = pathlib.Path(sys.executable).with_name("schemathesis")
         r = subprocess.run([tool, "run", self.server.url + "/openapi.json", "--checks", "not_a_server_error",
+                            "--exclude-path", "/models/sse",  # has no end
                             "--hypothesis-max-examples", "20", "--hypothesis-seed", "1", "--request-timeout", "60000",
                             "--hypothesis-deadline", "None",
                             "--hypothesis-suppress-health-check", "all"],

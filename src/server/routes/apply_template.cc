@@ -7,7 +7,7 @@ namespace {
 
 Result<json::value> prompt_of(const Api& api, const std::string& request) {
   TRY(const json::object body, parse_body(request));
-  TRY(Conversation conversation, read_conversation(body, *api.model.chat, api.options.reasoning));
+  TRY(Conversation conversation, read_conversation(body, api));
   fit_system_turns(*api.model.chat, conversation);
   TRY(const auto rendered,
       api.model.chat->chat->render_json(json::serialize(conversation.request)));

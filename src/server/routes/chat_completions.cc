@@ -2,6 +2,7 @@
 #include "server/choices_wording.h"
 #include "server/conversation_plan.h"
 #include "server/routes/routes.h"
+#include "server/scored_tokens.h"
 
 namespace mlxcel::server {
 namespace {
@@ -85,27 +86,9 @@ class ChatWording final : public ChoicesWording {
             {"finish_reason", std::move(reason)}};
   }
 
-  json::object entry(int32_t token, float logprob) const {
-    const std::string bytes = tokenizer_.is_special(token) ? std::string(tokenizer_.spelling(token))
-                                                           : tokenizer_.piece(token);
-    json::array numbers;
-    for (const char c : bytes) numbers.push_back(static_cast<uint8_t>(c));
-    return {{"token", printable(bytes)},
-            {"logprob", json_logprob(logprob)},
-            {"bytes", std::move(numbers)}};
-  }
-
   json::value logprobs(const std::vector<ScoredToken>& scored) const {
     if (!logprobs_) return nullptr;
-    json::array tokens;
-    for (const ScoredToken& d : scored) {
-      json::object o = entry(d.token, d.logprob);
-      json::array top;
-      for (const TokenLogprob& t : d.top) top.push_back(entry(t.token, t.logprob));
-      o["top_logprobs"] = std::move(top);
-      tokens.push_back(std::move(o));
-    }
-    return json::object{{"content", std::move(tokens)}, {"refusal", nullptr}};
+    return json::object{{"content", to_json(scored, tokenizer_)}, {"refusal", nullptr}};
   }
 
   const Tokenizer& tokenizer_;
@@ -128,7 +111,7 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   TRY(Wishes wishes, read_wishes(body, api.model, api.options));
   TRY_OK(read_logprobs(Fields(body), wishes));
   const ChatModel& chat = *api.model.chat;
-  TRY(Conversation conversation, read_conversation(body, chat, api.options.reasoning));
+  TRY(Conversation conversation, read_conversation(body, api));
   auto wording = std::make_unique<ChatWording>(*chat.tokenizer, wishes.logprobs);
   TRY(GenerationPlan plan, plan_conversation(chat, std::move(conversation), std::move(wishes),
                                              std::move(wording), "messages"));

@@ -10,7 +10,7 @@ Status start(Api& api, const std::shared_ptr<Exchange>& x) {
   const Fields f(body);
   const json::value* prompt = f.find("prompt");
   if (prompt == nullptr) return f.wrong("prompt", "a text or token ids", json::value());
-  TRY(auto tokens, read_mixed_prompt(api, *prompt, "prompt", true));
+  TRY(auto tokens, read_mixed_prompt(api, *prompt, "prompt", {}));
   return run_native(api, x, body, std::move(tokens));
 }
 

@@ -1,4 +1,4 @@
-// The models there are: /v1/models as OpenAI lists them; /models, /models/load and /models/unload
+// The models there are: /v1/models as OpenAI lists them; /models, /models/sse, /load and /unload
 // with the shapes of llama.cpp's router.
 #include <string>
 
@@ -81,6 +81,10 @@ void model_states(Router& router, std::shared_ptr<Exchange> x) {
                                {"in_flight", s.in_flight}});
   }
   x->respond(ok(json::object{{"object", "list"}, {"data", std::move(all)}}));
+}
+
+void watch_models(Router& router, std::shared_ptr<Exchange> x) {
+  router.models.watch(std::move(x));
 }
 
 void load_model(Router& router, std::shared_ptr<Exchange> x) {

@@ -176,6 +176,7 @@ json::object schemas() {
   infill["input_extra"] = list_of(schema({{"filename", kText}, {"text", kText}}, {"text"}));
   return {{"Response", schema(response_fields(), {"input"})},
           {"Conversation", schema({{"metadata", json::object{{"type", "object"}}}}, {})},
+          {"Metadata", schema({{"metadata", json::object{{"type", "object"}}}}, {"metadata"})},
           {"Messages", schema(messages_fields(), {"messages", "max_tokens"})},
           {"Native", schema(std::move(native), {"prompt"})},
           {"Infill", schema(std::move(infill), {"input_prefix", "input_suffix"})},
@@ -200,6 +201,13 @@ std::string lower(std::string_view method) {
   return s;
 }
 
+json::object answer(const Route& r) {
+  json::object o = {{"description", "Done"}};
+  if (r.endless)
+    o["content"] = json::object{{"text/event-stream", json::object{{"schema", kText}}}};
+  return o;
+}
+
 }  // namespace
 
 void openapi(Router& router, std::shared_ptr<Exchange> x) {
@@ -207,7 +215,7 @@ void openapi(Router& router, std::shared_ptr<Exchange> x) {
   for (const Route& r : routes()) {
     json::object operation = {
         {"summary", r.summary},
-        {"responses", json::object{{"200", json::object{{"description", "Done"}}},
+        {"responses", json::object{{"200", answer(r)},
                                    {"4XX", json::object{{"description", "Refused, and why"}}},
                                    {"503", json::object{{"description", "Not now"}}}}}};
     if (const size_t open = r.path.find('{'); open != std::string_view::npos) {

@@ -20,6 +20,7 @@ struct Route {
   std::string_view summary;
   std::string_view body = {};  // the schema of its body in /openapi.json
   bool open = false;           // needs no API key
+  bool endless = false;        // answers with events until its client leaves
 };
 
 std::span<const Route> routes();
@@ -38,6 +39,8 @@ void slots(Api& api, std::shared_ptr<Exchange> exchange);
 void slot_action(Api& api, std::shared_ptr<Exchange> exchange);
 void props(Api& api, std::shared_ptr<Exchange> exchange);
 void cache_stats(Api& api, std::shared_ptr<Exchange> exchange);
+void reset_cache(Api& api, std::shared_ptr<Exchange> exchange);
+void watch_models(Router& router, std::shared_ptr<Exchange> exchange);
 void model_states(Router& router, std::shared_ptr<Exchange> exchange);
 void load_model(Router& router, std::shared_ptr<Exchange> exchange);
 void unload_model(Router& router, std::shared_ptr<Exchange> exchange);
@@ -49,6 +52,8 @@ void change_settings(Router& router, std::shared_ptr<Exchange> exchange);
 void openapi(Router& router, std::shared_ptr<Exchange> exchange);
 void responses(Api& api, std::shared_ptr<Exchange> exchange);
 void input_tokens(Api& api, std::shared_ptr<Exchange> exchange);
+void input_items(Router& router, std::shared_ptr<Exchange> exchange);
+void chat_input_tokens(Api& api, std::shared_ptr<Exchange> exchange);
 void get_response(Router& router, std::shared_ptr<Exchange> exchange);
 void delete_response(Router& router, std::shared_ptr<Exchange> exchange);
 void cancel_response(Router& router, std::shared_ptr<Exchange> exchange);
@@ -57,6 +62,8 @@ void count_tokens(Api& api, std::shared_ptr<Exchange> exchange);
 void completion(Api& api, std::shared_ptr<Exchange> exchange);
 void infill(Api& api, std::shared_ptr<Exchange> exchange);
 void create_conversation(Router& router, std::shared_ptr<Exchange> exchange);
+void change_conversation(Router& router, std::shared_ptr<Exchange> exchange);
+void conversation_items(Router& router, std::shared_ptr<Exchange> exchange);
 void get_conversation(Router& router, std::shared_ptr<Exchange> exchange);
 void delete_conversation(Router& router, std::shared_ptr<Exchange> exchange);
 

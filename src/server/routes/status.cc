@@ -1,9 +1,10 @@
-// GET /metrics, /slots, /props and /v1/cache/stats: looking in. No text of any request is shown.
+// GET /metrics, /slots and /props: looking in. No text of any request is shown.
 #include <prometheus/metric_family.h>
 
 #include <algorithm>
 
 #include "server/metrics.h"
+#include "server/query.h"
 #include "server/routes/routes.h"
 
 namespace mlxcel::server {
@@ -26,12 +27,13 @@ void metrics(Router& router, std::shared_ptr<Exchange> x) {
 void slots(Api& api, std::shared_ptr<Exchange> x) {
   const auto active = api.activities();
   json::array all;
-  int32_t count = api.options.parallel;
+  int32_t count = api.options.parallel, free = 0;
   for (const auto& a : active) count = std::max(count, a->slot + 1);
   for (int32_t i = 0; i < count; i++) {
     const auto at =
         std::find_if(active.begin(), active.end(), [&](const auto& a) { return a->slot == i; });
     const bool busy = at != active.end();
+    free += busy ? 0 : 1;
     json::object slot = {{"id", i}, {"n_ctx", api.model.context}, {"is_processing", busy}};
     if (busy) {
       const Activity& a = **at;
@@ -43,6 +45,8 @@ void slots(Api& api, std::shared_ptr<Exchange> x) {
     }
     all.push_back(std::move(slot));
   }
+  if (query_value(x->request.query, "fail_on_no_slot") && free == 0)
+    return x->respond(to_response({503, "slots: expected a free one, found none", "no_free_slot"}));
   x->respond(ok(all));
 }
 
@@ -70,21 +74,6 @@ void props(Api& api, std::shared_ptr<Exchange> x) {
       {"bos_token", spelling(m.chat->tokenizer->bos())},
       {"eos_token", spelling(m.chat->tokenizer->eos())},
       {"modalities", json::object{{"vision", false}, {"audio", false}}}}));
-}
-
-void cache_stats(Api& api, std::shared_ptr<Exchange> x) {
-  const EngineStats s = api.service.stats();
-  const double asked = static_cast<double>(s.prompt_tokens);
-  x->respond(
-      ok(json::object{{"prompt_tokens", s.prompt_tokens},
-                      {"cached_tokens", s.cached_tokens},
-                      {"hit_rate", asked > 0 ? static_cast<double>(s.cached_tokens) / asked : 0.0},
-                      {"nodes", s.prefix_nodes},
-                      {"page_bytes", api.model.page_bytes},
-                      {"pages", s.pages},
-                      {"pages_free", s.pages_free},
-                      {"pages_idle", s.pages_idle},
-                      {"preemptions", s.preemptions}}));
 }
 
 }  // namespace mlxcel::server

@@ -1,6 +1,6 @@
 // POST /tokenize and /detokenize, in llama.cpp's words.
 #include "base/cat.h"
-#include "server/generation.h"
+#include "server/native_completion.h"
 #include "server/routes/routes.h"
 #include "text/utf8.h"
 
@@ -21,14 +21,14 @@ Result<json::value> ids_of(const Api& api, const std::string& request) {
   TRY(const json::object body, parse_body(request));
   const Fields f(body);
   TRY(const json::value* text, f.either("content", "prompt"));
-  if (text == nullptr || !text->is_string())
-    return f.wrong("content", "a string", text == nullptr ? json::value() : *text);
+  if (text == nullptr) return f.wrong("content", "a text, token ids, or both", json::value());
   TRY(const auto add_special, f.boolean("add_special"));
   TRY(const auto parse_special, f.boolean("parse_special"));
   TRY(const auto with_pieces, f.boolean("with_pieces"));
   const Tokenizer& tokenizer = *api.model.chat->tokenizer;
-  TRY(const auto ids, tokenizer.encode(text->get_string(), {add_special.value_or(false),
-                                                            parse_special.value_or(true)}));
+  TRY(const auto ids,
+      read_mixed_prompt(api, *text, "content",
+                        {add_special.value_or(false), parse_special.value_or(true)}));
   json::array tokens;
   for (const int32_t id : ids) {
     if (with_pieces.value_or(false)) {

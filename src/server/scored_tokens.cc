@@ -1,4 +1,4 @@
-#include "server/prompt_scores.h"
+#include "server/scored_tokens.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,6 +6,34 @@
 #include "base/math.h"
 
 namespace mlxcel::server {
+namespace {
+
+json::object entry(const Tokenizer& tokenizer, int32_t token, float logprob, bool ids) {
+  const std::string bytes =
+      tokenizer.is_special(token) ? std::string(tokenizer.spelling(token)) : tokenizer.piece(token);
+  json::array numbers;
+  for (const char b : bytes) numbers.push_back(static_cast<uint8_t>(b));
+  json::object o = {{"token", printable(bytes)},
+                    {"logprob", json_logprob(logprob)},
+                    {"bytes", std::move(numbers)}};
+  if (ids) o["id"] = token;
+  return o;
+}
+
+}  // namespace
+
+json::array to_json(const std::vector<ScoredToken>& scored, const Tokenizer& tokenizer, bool ids) {
+  json::array all;
+  for (const ScoredToken& t : scored) {
+    json::object o = entry(tokenizer, t.token, t.logprob, ids);
+    json::array top;
+    for (const TokenLogprob& other : t.top)
+      top.push_back(entry(tokenizer, other.token, other.logprob, ids));
+    o["top_logprobs"] = std::move(top);
+    all.push_back(std::move(o));
+  }
+  return all;
+}
 
 ScoredToken score_token(std::span<const float> logits, int32_t token, int32_t top) {
   constexpr double kNothing = -700;  // below what exact_exp takes; less than a double's last bit
