@@ -90,6 +90,7 @@ void Exchange::block(std::string_view text) {
   if (!events_ || done_ || gone_ || overflow_) return;
   append_chunk(text);
   overflow_ = pending_.size() > kMostPending;
+  if (overflow_) signalled_ = false;  // told anew: the session may be in a write that never ends
   wake(std::move(lock));
 }
 
