@@ -32,6 +32,21 @@ Result<const KernelEntry*> entry(const std::string& name) {
   return Error{Code::kInvalid, cat("bench kernel: expected one of ", names, "; found ", name)};
 }
 
+// The cases whose shape contains `filter`; says which code runs, before any number.
+Result<std::vector<KernelCase>> cases_of(const KernelEntry& kernel, const std::string& filter) {
+  std::vector<KernelCase> cases = kernel.cases();
+  std::erase_if(cases,
+                [&](const KernelCase& c) { return c.shape.find(filter) == std::string::npos; });
+  if (cases.empty()) return Error{Code::kNotFound, cat("--shape: no case contains ", filter)};
+  std::string seen;
+  for (const KernelCase& c : cases) {
+    if (seen.find(c.path + "\n") != std::string::npos) continue;
+    seen += c.path + "\n";
+    std::printf("# dispatch path: %s\n", c.path.c_str());
+  }
+  return cases;
+}
+
 Result<int> run(const KernelArguments& a) {
   TRY_OK(choose_isa(a.isa));
   for (const ScenarioEntry& s : scenario_entries()) {
@@ -42,16 +57,7 @@ Result<int> run(const KernelArguments& a) {
   p.machine = machine_facts();
   const int64_t cache = last_level_cache_bytes(p.machine);
   const char* mode = a.cold ? "cold" : "warm";
-  std::vector<KernelCase> cases = kernel->cases();
-  std::erase_if(cases,
-                [&](const KernelCase& c) { return c.shape.find(a.filter) == std::string::npos; });
-  if (cases.empty()) return Error{Code::kNotFound, cat("--shape: no case contains ", a.filter)};
-  std::string seen;  // which code runs, before any number
-  for (const KernelCase& c : cases) {
-    if (seen.find(c.path + "\n") != std::string::npos) continue;
-    seen += c.path + "\n";
-    std::printf("# dispatch path: %s\n", c.path.c_str());
-  }
+  TRY(const std::vector<KernelCase> cases, cases_of(*kernel, a.filter));
   TRY(ReadBandwidth bandwidth, ReadBandwidth::open(1, cache));
   const double read = bandwidth.measure(), flops = peak_flops();
   std::printf(
