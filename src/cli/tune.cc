@@ -32,7 +32,7 @@ struct TuneArguments {
 struct Shape {
   const quant::Format* format;
   int64_t rows, in, out;
-  auto operator<=>(const Shape&) const = default;
+  auto operator<=>(const Shape&) const = default;  // NOLINT(modernize-use-nullptr): its 0
 };
 
 // The format of a matrix and its columns; null: no kernel multiplies it as it is in the file.

@@ -27,6 +27,7 @@ std::string percent(double v) {
 double scatter(const std::vector<double>& v) {
   const double middle = median(v);
   std::vector<double> deviations;
+  deviations.reserve(v.size());
   for (const double x : v) deviations.push_back(std::abs(x - middle));
   return 1.4826 * median(std::move(deviations));
 }
