@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "backends/stored_weight.h"
 #include "base/cat.h"
 #include "base/half.h"
 
@@ -12,17 +13,14 @@ namespace mlxcel {
 
 Result<const quant::Format*> format_of(const WeightSource& s) {
   const AffineCodes& a = s.affine;
-  const quant::Format* f = quant::find(s.dtype);
+  const quant::Format* f = stored_format(s);
   std::string found = name(s.dtype);
   if (a.small_floats()) {
-    f = quant::find_mx(a.bits, a.group);
     found = cat("codes of ", a.bits, " bits in groups of ", a.group, " with a byte for each");
   } else if (a.bits > 0) {
-    f = quant::find_affine(a.bits, a.group, a.scale_dtype);
     found = cat("affine codes of ", a.bits, " bits in groups of ", a.group, " with ",
                 name(a.scale_dtype), " scales");
   } else if (s.fp8.data != nullptr) {
-    f = quant::find_fp8(s.fp8.rows, s.fp8.columns, s.out, s.in);
     found = cat("fp8 with a scale for each ", s.fp8.rows, " x ", s.fp8.columns,
                 " numbers, expected multiples of 32");
   }
@@ -36,13 +34,7 @@ Result<const quant::Format*> format_of(const WeightSource& s) {
 }
 
 quant::PackSource pack_source(const WeightSource& s) {
-  quant::PackSource source;
-  source.data = s.data, source.scales = s.affine.scales, source.biases = s.affine.biases;
-  source.out = s.out, source.in = s.in;
-  if (s.fp8.data != nullptr) {
-    source.scales = s.fp8.data, source.scale_type = s.fp8.dtype;
-    source.scale_rows = s.fp8.rows, source.scale_columns = s.fp8.columns;
-  }
+  quant::PackSource source = stored_source(s);
   if (s.rope_heads > 0) {
     source.context = &s;
     source.source_row = [](const void* context, int64_t row) {

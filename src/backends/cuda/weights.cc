@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/stored_weight.h"
 #include "base/cat.h"
 #include "base/half.h"
 #include "kernels/matmul/matmul_cuda.h"
@@ -56,11 +57,7 @@ Result<Plan> plan_of(const WeightSource& s) {
     return Plan{CudaFormat::kAffine4};
   if (a.bits == 4 && a.group % 32 == 0 && a.scale_dtype == DType::kF16)
     return Plan{CudaFormat::kCode4Half};
-  const quant::Format* f = a.small_floats() ? quant::find_mx(a.bits, a.group)
-                           : a.bits > 0     ? quant::find_affine(a.bits, a.group, a.scale_dtype)
-                           : s.fp8.data != nullptr
-                               ? quant::find_fp8(s.fp8.rows, s.fp8.columns, s.out, s.in)
-                               : quant::find(s.dtype);
+  const quant::Format* f = stored_format(s);
   if (f == nullptr) {
     return Error{Code::kUnsupported,
                  cat(s.name, ": the CUDA backend has no matmul for ",
@@ -91,17 +88,6 @@ float affine4_factor(const WeightSource& s) {
 }
 
 int pair_type(DType d) { return d == DType::kF32 ? 0 : d == DType::kF16 ? 1 : 2; }
-
-quant::PackSource host_source(const WeightSource& s) {
-  quant::PackSource source;
-  source.data = s.data, source.scales = s.affine.scales, source.biases = s.affine.biases;
-  source.out = s.out, source.in = s.in;
-  if (s.fp8.data != nullptr) {
-    source.scales = s.fp8.data, source.scale_type = s.fp8.dtype;
-    source.scale_rows = s.fp8.rows, source.scale_columns = s.fp8.columns;
-  }
-  return source;
-}
 
 // One row of any format of kernels/quant as codes of a byte and f32 pairs for 16 k.
 void expand_row(const quant::Format& f, const quant::PackSource& source, int64_t row,
@@ -170,7 +156,7 @@ Status CudaWeightLoader::pack_file(const WeightSource& s, CudaPack pack) {
 
 Status CudaWeightLoader::pack_as_bf16(const WeightSource& s, CudaPack pack) {
   const quant::Format& f = *plan_of(s)->host;
-  const quant::PackSource source = host_source(s);
+  const quant::PackSource source = stored_source(s);
   std::vector<std::byte> rows(2 * s.out * s.in);
   for (int64_t r = 0; r < s.out; r++)
     quant::recode_row_to_floats(f, source, r, DType::kBF16, &rows[2 * r * s.in]);
@@ -182,7 +168,7 @@ Status CudaWeightLoader::pack_as_bf16(const WeightSource& s, CudaPack pack) {
 
 Status CudaWeightLoader::pack_expanded(const WeightSource& s, CudaPack pack) {
   const quant::Format& f = *plan_of(s)->host;
-  const quant::PackSource source = host_source(s);
+  const quant::PackSource source = stored_source(s);
   const int64_t pairs = s.in / 16;
   std::vector<uint8_t> codes(s.out * s.in);
   std::vector<float> scales(s.out * pairs), biases(s.out * pairs);
